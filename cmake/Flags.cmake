@@ -1,0 +1,34 @@
+# Warnings, sanitizers and definitions that every target of the project shares.
+
+option(WEFT_WERROR "Treat warnings as errors" ON)
+set(WEFT_SANITIZE "" CACHE STRING "Value for -fsanitize=, for example address,undefined")
+
+add_library(weft_flags INTERFACE)
+target_compile_options(weft_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi
+  -Wfloat-conversion -Wimplicit-fallthrough)
+if(WEFT_WERROR)
+  target_compile_options(weft_flags INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 warns falsely about std::string + (GCC bug 105651).
+  target_compile_options(weft_flags INTERFACE -Wsuggest-override -Wno-restrict)
+endif()
+
+if(WEFT_SANITIZE)
+  add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${WEFT_SANITIZE})
+  # Instrumented code hides from g++ that a variable is always set.
+  target_compile_options(weft_flags INTERFACE -Wno-maybe-uninitialized)
+endif()
+if(WEFT_LIBFUZZER)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage, which guides the mutations
+endif()
+
+# With its base folder known, ccache shares results between clones of the project.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_ABSSTDERR=1 "${CCACHE_PROGRAM}")
+endif()

@@ -1,0 +1,185 @@
+# room(<name> [SEES <room>...] [LINKS <target>...] [TEST_LINKS <target>...])
+#
+# One folder of src/ is one room: one static library `weft_<name>`, and one GoogleTest program
+# `<name>_test` made of the `*_test.cc` beside the sources. `*_testing.{h,cc}` are helpers that only
+# the room's tests use. Four rules are kept by the build, not by reviewers:
+#   1. SEES names only rooms declared above, so neither a cycle nor an upward edge can be written.
+#   2. Every room has its own include view, a folder of symlinks to itself and to what it sees.
+#      A header of any other room is "No such file". Views are not inherited.
+#   3. With WEFT_HOUSE_CHECKS, each room is linked as a shared library against the rooms it sees and
+#      nothing else. A symbol smuggled in by a forward declaration is an undefined reference.
+#   4. With WEFT_HOUSE_CHECKS, every header is compiled alone.
+# A room whose folder is missing or empty is skipped with a message and appears by itself once it
+# has a source. LINKS are other libraries the room's code uses; TEST_LINKS only its tests.
+
+option(WEFT_HOUSE_CHECKS "Link each room alone and compile each header alone" OFF)
+option(WEFT_TESTS "Build the tests" ON)
+option(WEFT_TEST_PER_BINARY "One ctest entry per test program instead of one per test" OFF)
+
+set(WEFT_SOURCE_ROOT "${CMAKE_CURRENT_SOURCE_DIR}/src")
+
+# Makes the folder views/<name> that holds one symlink per room in ARGN and sets <out> to its path.
+function(room_view out name)
+  set(view "${CMAKE_BINARY_DIR}/views/${name}")
+  file(MAKE_DIRECTORY "${view}")
+  file(GLOB old RELATIVE "${view}" "${view}/*")
+  foreach(link IN LISTS old)
+    if(NOT link IN_LIST ARGN AND NOT link STREQUAL name)
+      file(REMOVE "${view}/${link}")
+    endif()
+  endforeach()
+  foreach(room IN LISTS ARGN)
+    if(NOT EXISTS "${view}/${room}")
+      file(CREATE_LINK "${WEFT_SOURCE_ROOT}/${room}" "${view}/${room}" SYMBOLIC)
+    endif()
+  endforeach()
+  set(${out} "${view}" PARENT_SCOPE)
+endfunction()
+
+# Sets <out> to the rooms among ARGN that have sources now.
+function(rooms_present out)
+  get_property(built GLOBAL PROPERTY WEFT_ROOMS_BUILT)
+  set(present)
+  foreach(room IN LISTS ARGN)
+    if(room IN_LIST built)
+      list(APPEND present "${room}")
+    endif()
+  endforeach()
+  set(${out} "${present}" PARENT_SCOPE)
+endfunction()
+
+# Sets <out> to all rooms built so far.
+function(rooms_all out)
+  get_property(built GLOBAL PROPERTY WEFT_ROOMS_BUILT)
+  set(${out} "${built}" PARENT_SCOPE)
+endfunction()
+
+function(room name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SEES;LINKS;TEST_LINKS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "room ${name}: unknown argument '${arg_UNPARSED_ARGUMENTS}'; "
+                        "the lists are SEES, LINKS and TEST_LINKS")
+  endif()
+  get_property(declared GLOBAL PROPERTY WEFT_ROOMS_DECLARED)
+  if(name IN_LIST declared)
+    message(FATAL_ERROR "room ${name} is declared twice")
+  endif()
+  foreach(seen IN LISTS arg_SEES)
+    if(NOT seen IN_LIST declared)
+      message(FATAL_ERROR "room ${name} cannot see '${seen}': no such room is declared above it. "
+                          "A room sees only rooms of lower levels, so no cycle can be written.")
+    endif()
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY WEFT_ROOMS_DECLARED "${name}")
+
+  set(dir "${WEFT_SOURCE_ROOT}/${name}")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${dir}/*.cc")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${dir}/*.h")
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_(test|testing)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|testing)\\.cc$")
+  list(FILTER headers EXCLUDE REGEX "_testing\\.h$")
+  if(NOT sources AND NOT headers)
+    message(STATUS "room ${name}: skipped, it has no sources yet")
+    return()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY WEFT_ROOMS_BUILT "${name}")
+
+  rooms_present(sees ${arg_SEES})
+  room_view(view "${name}" "${name}" ${sees})
+  if(NOT sources)
+    set(sources "${CMAKE_BINARY_DIR}/views/${name}.cc")  # a room of headers only
+    file(CONFIGURE OUTPUT "${sources}" CONTENT "namespace {}\n")
+  endif()
+
+  list(TRANSFORM sees PREPEND "weft_" OUTPUT_VARIABLE seen_libraries)
+  add_library(weft_${name} STATIC ${sources} ${headers})
+  target_link_libraries(weft_${name} PUBLIC ${seen_libraries} ${arg_LINKS})
+  room_flags(weft_${name} "${view}")
+
+  if(WEFT_HOUSE_CHECKS)
+    room_link_test("${name}" SEES ${sees} LINKS ${arg_LINKS})
+    room_header_test("${name}" "${view}" HEADERS ${headers} LINKS ${arg_LINKS})
+  endif()
+  if(WEFT_TESTS AND tests)
+    room_test(${name}_test "${view}" SOURCES ${tests} LINKS weft_${name} ${arg_TEST_LINKS})
+  endif()
+endfunction()
+
+# The include view of a target, and the project's warnings where the project defines them.
+function(room_flags target view)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  target_include_directories(${target} PRIVATE "${view}")
+  # Paths in the program (__FILE__, debug information) count from the root of the project, also
+  # those of headers, which come through the view. Compilers may be handed either kind of path,
+  # and the last map that fits is taken.
+  file(RELATIVE_PATH root_from_build "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}")
+  file(RELATIVE_PATH view_from_build "${CMAKE_BINARY_DIR}" "${view}")
+  target_compile_options(${target} PRIVATE
+    "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=" "-ffile-prefix-map=${root_from_build}="
+    "-ffile-prefix-map=${view}/=src/" "-ffile-prefix-map=${view_from_build}/=src/")
+  if(TARGET weft_flags)
+    target_link_libraries(${target} PRIVATE weft_flags)
+  endif()
+endfunction()
+
+# A GoogleTest program whose tests ctest runs.
+function(room_test target view)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LINKS")
+  include(GoogleTest)
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main)
+  room_flags(${target} "${view}")
+  if(TARGET weft_test_flags)
+    target_link_libraries(${target} PRIVATE weft_test_flags)
+  endif()
+  if(WEFT_TEST_PER_BINARY)
+    add_test(NAME ${target} COMMAND ${target} --gtest_brief=1)
+  else()
+    string(REGEX REPLACE "_test$" "." prefix "${target}")  # for `ctest -R policy`
+    gtest_discover_tests(${target} TEST_PREFIX "${prefix}" DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()
+
+# Rule 3. A shared library may leave nothing undefined (-z defs) and is not helped by what its
+# neighbours link in turn, so only the rooms that are seen directly can supply a symbol. A chain of
+# static archives could not tell a room from the room behind it.
+function(room_link_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SEES;LINKS")
+  list(TRANSFORM arg_SEES APPEND "_links_alone")
+  set(anchor "${CMAKE_BINARY_DIR}/views/links_alone.cc")
+  file(CONFIGURE OUTPUT "${anchor}" CONTENT "namespace {}\n")
+  set_target_properties(weft_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  add_library(${name}_links_alone SHARED "${anchor}")
+  add_dependencies(${name}_links_alone weft_${name})
+  set_target_properties(${name}_links_alone PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/views/links_alone"
+    LINK_DEPENDS "$<TARGET_FILE:weft_${name}>")
+  target_link_options(${name}_links_alone PRIVATE -Wl,-z,defs)
+  target_link_libraries(${name}_links_alone PRIVATE
+    "$<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_FILE:weft_${name}>>" ${arg_SEES} ${arg_LINKS})
+endfunction()
+
+# Rule 4. The headers hang on a target of their own that nobody links, because a header set hands
+# its base folder, here the view, to all who link it.
+function(room_header_test name view)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "HEADERS;LINKS")
+  if(NOT arg_HEADERS)
+    return()
+  endif()
+  list(TRANSFORM arg_HEADERS REPLACE "^${WEFT_SOURCE_ROOT}/" "${view}/")
+  add_library(${name}_headers INTERFACE)
+  target_sources(${name}_headers INTERFACE
+    FILE_SET HEADERS BASE_DIRS "${view}" FILES ${arg_HEADERS})
+  target_compile_features(${name}_headers INTERFACE cxx_std_20)
+  target_compile_options(${name}_headers INTERFACE -O0 -g0)
+  target_link_libraries(${name}_headers INTERFACE ${arg_LINKS})
+  if(TARGET weft_flags)
+    target_link_libraries(${name}_headers INTERFACE weft_flags)
+  endif()
+  set_target_properties(${name}_headers PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  if(NOT TARGET headers_compile_alone)
+    add_custom_target(headers_compile_alone ALL)
+  endif()
+  add_dependencies(headers_compile_alone ${name}_headers_verify_interface_header_sets)
+endfunction()
