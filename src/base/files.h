@@ -1,0 +1,28 @@
+// Whole files: read with a limit, written so that nobody ever sees half of one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace weft {
+
+// Reads a regular file or a pipe. Directories and devices are refused, and so is a file larger than
+// `limit_bytes`, before the first byte of it is read.
+Result<std::string> read_file(const std::string& path, std::uint64_t limit_bytes);
+
+// Ensures: afterwards `path` holds all of `content`, or an error is returned and whatever `path` held
+// before is untouched. The content goes to a temporary file in the same folder, which is then
+// renamed; pipes and devices such as /dev/stdout are written to directly.
+Status write_file_atomically(const std::string& path, std::string_view content);
+
+// The folder part of a path, "." when it has none.
+std::string folder_of(const std::string& path);
+// `name` inside `folder`; an absolute `name` stays as it is.
+std::string path_in(const std::string& folder, const std::string& name);
+bool is_folder(const std::string& path);
+bool is_file(const std::string& path);
+
+}  // namespace weft

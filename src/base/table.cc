@@ -1,0 +1,92 @@
+#include "base/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace weft {
+namespace {
+
+// Columns a UTF-8 text takes, every code point counted as one.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
+                                           [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string csv_cell(const std::string& cell) {
+  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (char c : cell) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace
+
+Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {
+  for (std::string& heading : headings_) {
+    left_.push_back(heading.starts_with('<'));
+    if (left_.back()) heading.erase(0, 1);
+  }
+}
+
+void Table::row(std::vector<std::string> cells) {
+  CHECK(cells.size() == headings_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::text() const {
+  std::vector<size_t> widths;
+  for (const std::string& heading : headings_) widths.push_back(width_of(heading));
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  std::string out;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const std::string pad(widths[i] - width_of(cells[i]), ' ');
+      text += i == 0 ? "" : "  ";
+      text += left_[i] ? cells[i] + pad : pad + cells[i];
+    }
+    out += text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
+  };
+  line(headings_);
+  for (const auto& row : rows_) line(row);
+  return out;
+}
+
+std::string Table::markdown() const {
+  std::string out = fmt::format("| {} |\n|", fmt::join(headings_, " | "));
+  for (bool left : left_) out += left ? "---|" : "---:|";
+  out += '\n';
+  for (const auto& row : rows_) out += fmt::format("| {} |\n", fmt::join(row, " | "));
+  return out;
+}
+
+std::string Table::csv() const {
+  std::string out;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    for (size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_cell(cells[i]);
+    out += '\n';
+  };
+  line(headings_);
+  for (const auto& row : rows_) line(row);
+  return out;
+}
+
+std::string three_digits(double value) {
+  if (!std::isfinite(value)) return "-";
+  if (value == 0) return "0";
+  const double size = std::abs(value);
+  if (size >= 1e7 || size < 1e-3) return fmt::format("{:.2e}", value);
+  const int digits = std::clamp(2 - static_cast<int>(std::floor(std::log10(size))), 0, 5);
+  return fmt::format("{:.{}f}", value, digits);
+}
+
+}  // namespace weft
