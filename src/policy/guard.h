@@ -1,0 +1,36 @@
+// Guard, the sixth part of a policy: what must hold whatever the score?
+#pragma once
+
+#include "policy/state.h"
+
+namespace weft {
+
+class Guard {
+ public:
+  virtual ~Guard() = default;
+  // May the job be given devices now?
+  virtual bool may_start(const State&, const JobState&) const { return true; }
+  // May its devices be taken away now?
+  virtual bool may_stop(const State&, const JobState&) const { return true; }
+  // When a `may_stop` that is false now may turn true by the passing of time alone.
+  virtual Seconds stop_allowed_at(const State&, const JobState&) const { return kNever; }
+  // True if `may_start` can differ between jobs that ask for the same devices.
+  virtual bool depends_on_tenant() const { return false; }
+};
+
+// A placed job keeps its devices for at least `lease` seconds after they were given.
+class MinimumLease : public Guard {
+ public:
+  explicit MinimumLease(Seconds lease) : lease_(lease) {}
+  bool may_stop(const State& state, const JobState& job) const override {
+    return state.now >= stop_allowed_at(state, job);
+  }
+  Seconds stop_allowed_at(const State& state, const JobState& job) const override {
+    return job.running ? job.running_since + lease_ : state.now + lease_;
+  }
+
+ private:
+  Seconds lease_;
+};
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+// Who holds which part of which device, and what is left.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "model/allocation.h"
+#include "model/cluster.h"
+#include "policy/node_index.h"
+
+namespace weft {
+
+// Requires: the cluster outlives the ledger.
+class Ledger {
+ public:
+  explicit Ledger(const Cluster& cluster);
+
+  // Requires: everything in `allocation` is free. Aborts otherwise: giving a device twice is the
+  // one mistake no caller may make.
+  void take(JobId job, const Allocation& allocation);
+  // Requires: `job` holds exactly this.
+  void give(JobId job, const Allocation& allocation);
+
+  // A node that is out of service keeps its holders but offers nothing.
+  void set_available(NodeId node, bool available);
+  bool available(NodeId node) const { return nodes_[node].available; }
+
+  const Cluster& cluster() const { return *cluster_; }
+  const NodeIndex& index(TypeId type) const { return indices_[type]; }
+  // Devices of the node that nobody holds any part of; 0 while it is out of service.
+  std::uint32_t free_whole(NodeId node) const {
+    return nodes_[node].available ? nodes_[node].free : 0;
+  }
+  // One bit for each such device, lowest bit for the node's first device.
+  std::uint64_t free_mask(NodeId node) const {
+    return nodes_[node].available ? nodes_[node].free_mask : 0;
+  }
+  // Entirely free devices of the type on available nodes.
+  std::uint32_t free_whole_of(TypeId type) const { return free_of_type_[type]; }
+  std::uint32_t free_whole_total() const { return free_total_; }
+  // Devices of the type on available nodes, held or not.
+  std::uint32_t in_service(TypeId type) const { return in_service_[type]; }
+
+  std::uint32_t used_milli(DeviceId device) const { return used_milli_[device]; }
+  Bytes used_memory(DeviceId device) const { return shared_memory(device); }
+  std::uint32_t used_cpu_milli(NodeId node) const { return nodes_[node].cpu_milli; }
+  Bytes used_host_memory(NodeId node) const { return nodes_[node].memory; }
+  // Devices held, shared ones by their share.
+  double held() const { return static_cast<double>(held_milli_) / kWhole; }
+  // The jobs on a device, in order of arrival there.
+  std::vector<JobId> users(DeviceId device) const;
+
+ private:
+  struct NodeUse {
+    std::uint64_t free_mask = 0;
+    std::uint32_t free = 0;
+    std::uint32_t cpu_milli = 0;
+    Bytes memory = 0;
+    bool available = true;
+  };
+  struct Shared {
+    std::vector<JobId> users;
+    Bytes memory = 0;
+  };
+
+  Bytes shared_memory(DeviceId device) const;
+  void set_free(NodeId node, DeviceId device, bool free);
+  void refile(NodeId node, std::uint32_t free_before, std::uint32_t free_after);
+
+  const Cluster* cluster_;
+  std::vector<NodeUse> nodes_;
+  std::vector<NodeIndex> indices_;         // by type
+  std::vector<std::uint16_t> used_milli_;  // by device
+  std::vector<JobId> owner_;               // by device; of wholly held ones
+  std::map<DeviceId, Shared> shared_;      // partly held devices, and held memory
+  std::vector<std::uint32_t> free_of_type_, in_service_;
+  std::uint32_t free_total_ = 0;
+  std::int64_t held_milli_ = 0;
+};
+
+}  // namespace weft

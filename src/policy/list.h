@@ -1,0 +1,76 @@
+// Allocate by list: walk the jobs in key order and give each what it asks for, if it fits.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <queue>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "policy/guard.h"
+#include "policy/key.h"
+#include "policy/place.h"
+#include "policy/policy.h"
+
+namespace weft {
+
+struct ListOptions {
+  enum class Backfill {
+    kNone,  // the first job that does not fit stops the walk
+    kEasy,  // later jobs may pass it if they do not delay its believed start (EASY; Lifka 1995)
+    kAny,   // later jobs may pass it
+  };
+  Backfill backfill = Backfill::kNone;
+  // A job may take the devices of placed jobs with larger keys.
+  bool preempt = false;
+};
+
+// What jobs ask for, so far as it decides whether they fit. Of two jobs of one shape the one with
+// the smaller key fits if either does, so a walk asks each shape once.
+using Shape = std::tuple<TypeId, std::uint32_t, std::uint32_t, Bytes, std::uint32_t, Bytes, int,
+                         bool, bool, std::uint32_t, TenantId>;
+
+struct ListMemory : PolicyMemory {
+  struct Entry {
+    KeyValue key;
+    JobId id = kNoJob;
+    auto operator<=>(const Entry&) const = default;
+  };
+  std::map<Shape, std::uint32_t> shapes;
+  std::vector<std::set<Entry>> waiting;  // by shape
+  std::set<Entry> placed;                // kept for preempting policies only
+  std::vector<KeyValue> key;             // by job: as filed above
+  std::vector<std::uint32_t> shape;      // by job
+  std::vector<JobId> held_back;
+  std::set<JobId> services;              // placed services
+  // Next steps of stepped keys; may hold steps of jobs that stopped meanwhile.
+  std::priority_queue<std::pair<Seconds, JobId>, std::vector<std::pair<Seconds, JobId>>,
+                      std::greater<>> steps;
+};
+
+class ListPolicy : public Policy {
+ public:
+  ListPolicy(std::string name, ListOptions options, std::unique_ptr<Key> key,
+             std::unique_ptr<Place> place, std::vector<std::unique_ptr<Guard>> guards);
+
+  void decide(Draft& draft, const Change& change, PolicyMemory& memory) const override;
+  std::unique_ptr<PolicyMemory> new_memory() const override {
+    return std::make_unique<ListMemory>();
+  }
+  const std::string& name() const override { return name_; }
+
+ private:
+  friend class ListWalk;
+  std::string name_;
+  ListOptions options_;
+  std::unique_ptr<Key> key_;
+  std::unique_ptr<Place> place_;
+  std::vector<std::unique_ptr<Guard>> guards_;
+  bool tenant_in_shape_ = false;
+};
+
+// Replicas a service needs for the load last seen, within its bounds; 1 for other workloads.
+std::uint32_t replicas_wanted(const JobState& job);
+
+}  // namespace weft

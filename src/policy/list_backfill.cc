@@ -1,0 +1,79 @@
+// EASY backfilling (Lifka, "The ANL/IBM SP scheduling system", 1995): the first job that does not
+// fit gets a reservation at the believed time when enough devices will be free; a later job may
+// start if it is believed to end before then, or needs only devices the reservation leaves over.
+#include <algorithm>
+
+#include "policy/list_walk.h"
+
+namespace weft {
+namespace {
+
+struct Reservation {
+  Seconds at = kNever;
+  double spare = 0;  // devices free at `at` beyond what the reserved job takes
+};
+
+double devices_asked(const JobState& job) {
+  const Configuration& c = job.spec->requested();
+  return static_cast<double>(c.devices) * c.milli / kWhole * job.spec->min_replicas;
+}
+
+// Counts devices, not shapes: a reservation may come too early when free devices are scattered.
+Reservation reserve(const State& state, const JobState& head) {
+  const TypeId type = head.spec->requested().type;
+  double free = type == kAnyType ? state.ledger.free_whole_total()
+                                 : state.ledger.free_whole_of(type);
+  std::vector<std::pair<Seconds, double>> ends;
+  for (JobId id : state.active) {
+    const JobState& job = state.job(id);
+    if (job.phase != Phase::kPlaced) continue;
+    if (type != kAnyType && state.cluster().type_of(job.held.devices.front().device) != type) {
+      continue;
+    }
+    ends.emplace_back(state.now + job.remaining_s(state.now), job.held.device_count());
+  }
+  std::sort(ends.begin(), ends.end());
+  const double needed = devices_asked(head);
+  for (const auto& [end, devices] : ends) {
+    free += devices;
+    if (free >= needed && end < kNever) return {std::max(end, state.now), free - needed};
+  }
+  return {};
+}
+
+}  // namespace
+
+void ListWalk::walk_easy() {
+  const std::vector<bool> open(memory_.waiting.size(), false);
+  Entry head;
+  Allocation allocation;
+  while (true) {
+    if (!next_head(open, head)) return;
+    if (!place_or_evict(state_.job(head.id), head, policy_.options_.preempt, allocation)) break;
+    start(head.id, std::move(allocation));
+  }
+  if (state_.ledger.free_whole_total() == 0) return;
+  Reservation reservation = reserve(state_, state_.job(head.id));
+  std::vector<Entry> others;
+  for (const std::set<Entry>& queue : memory_.waiting) {
+    others.insert(others.end(), queue.begin(), queue.end());
+  }
+  std::sort(others.begin(), others.end());
+  std::vector<bool> closed(memory_.waiting.size(), false);
+  for (const Entry& entry : others) {
+    if (state_.ledger.free_whole_total() == 0) return;
+    const JobState& job = state_.job(entry.id);
+    if (entry.id == head.id || closed[memory_.shape[entry.id]]) continue;
+    const bool ends_before = state_.now + job.remaining_s(state_.now) <= reservation.at;
+    const double devices = devices_asked(job);
+    if (!ends_before && devices > reservation.spare) continue;
+    if (!place_or_evict(job, entry, false, allocation)) {
+      closed[memory_.shape[entry.id]] = true;
+      continue;
+    }
+    if (!ends_before) reservation.spare -= devices;
+    start(entry.id, std::move(allocation));
+  }
+}
+
+}  // namespace weft

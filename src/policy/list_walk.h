@@ -1,0 +1,51 @@
+// One pass of a list policy over its queue; private to list*.cc.
+#pragma once
+
+#include "policy/list.h"
+
+namespace weft {
+
+class ListWalk {
+ public:
+  ListWalk(const ListPolicy& policy, Draft& draft, ListMemory& memory)
+      : policy_(policy), draft_(draft), memory_(memory), state_(draft.state()) {}
+
+  void fold(const Change& change);
+  void refresh_keys();
+  void scale_services();
+  void run();
+  void ask_to_be_woken();
+  void explain_watched();
+
+ private:
+  using Entry = ListMemory::Entry;
+
+  // Keeping the order.
+  Entry filed(JobId id) const { return {memory_.key[id], id}; }
+  std::uint32_t shape_of(const JobState& job);
+  void file_waiting(JobId id);
+  void file_placed(JobId id);
+  void unfile(JobId id);
+  void start(JobId id, Allocation allocation);
+  Allocation stop(JobId id);
+
+  // Trying one job.
+  bool may_start(const JobState& job) const;
+  bool may_stop(const JobState& job) const;
+  bool fits(const JobState& job, Allocation& out) const;
+  bool evict_for(const JobState& job, const Entry& entry, std::uint32_t replicas, Allocation& out);
+  bool place_or_evict(const JobState& job, const Entry& entry, bool may_evict, Allocation& out);
+
+  // The walk.
+  void walk_blocking();
+  void walk_passing();
+  void walk_easy();
+  bool next_head(const std::vector<bool>& closed, Entry& head) const;
+
+  const ListPolicy& policy_;
+  Draft& draft_;
+  ListMemory& memory_;
+  const State& state_;
+};
+
+}  // namespace weft

@@ -1,0 +1,128 @@
+// From names to parts.
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "policy/composition.h"
+#include "policy/keys/keys.h"
+#include "policy/list.h"
+
+namespace weft {
+namespace {
+
+template <typename Made>
+using Maker = std::function<std::unique_ptr<Made>(Settings&)>;
+template <typename Made>
+using Makers = std::map<std::string, Maker<Made>>;
+
+template <typename Made>
+std::vector<std::string> names(const Makers<Made>& makers) {
+  std::vector<std::string> all;
+  for (const auto& [name, maker] : makers) all.push_back(name);
+  return all;
+}
+
+template <typename Made>
+Result<std::unique_ptr<Made>> make(const Makers<Made>& makers, const Part& part,
+                                   const std::string& slot) {
+  const auto maker = makers.find(part.name);
+  if (maker == makers.end()) {
+    const std::string close = near_miss(part.name, names(makers));
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("unknown {} '{}'; known: {}", slot, part.name,
+                             fmt::join(names(makers), ", ")),
+                 close.empty() ? "" : fmt::format("did you mean '{}'?", close)};
+  }
+  Settings settings(part);
+  std::unique_ptr<Made> made = maker->second(settings);
+  if (const Status status = settings.done(); !status.ok()) return status.error();
+  return made;
+}
+
+const Makers<Key>& key_makers() {
+  static const Makers<Key> makers = {
+      {"arrival", [](Settings&) { return arrival_key(); }},
+      {"priority", [](Settings&) { return priority_key(); }},
+      {"deadline", [](Settings&) { return deadline_key(); }},
+      {"remaining",
+       [](Settings& s) { return remaining_key(s.flag("whole", false), s.flag("devices", false)); }},
+      {"attained",
+       [](Settings& s) {
+         return attained_key(s.numbers("thresholds", {3250, 7200}), s.flag("devices", true));
+       }},
+  };
+  return makers;
+}
+
+const Makers<Place>& place_makers() {
+  const auto packed = [](NodeOrder order) {
+    return [order](Settings& s) -> std::unique_ptr<Place> {
+      return std::make_unique<PackedPlace>(order, s.flag("scatter", false));
+    };
+  };
+  static const Makers<Place> makers = {
+      {"first-fit", packed(NodeOrder::kFirst)},
+      {"best-fit", packed(NodeOrder::kBest)},
+      {"worst-fit", packed(NodeOrder::kWorst)},
+  };
+  return makers;
+}
+
+const Makers<Guard>& guard_makers() {
+  static const Makers<Guard> makers = {
+      {"minimum-lease",
+       [](Settings& s) -> std::unique_ptr<Guard> {
+         return std::make_unique<MinimumLease>(s.number("seconds", 600));
+       }},
+  };
+  return makers;
+}
+
+Result<ListOptions> list_options(const Part& part) {
+  Settings settings(part);
+  ListOptions options;
+  options.preempt = settings.flag("preempt", false);
+  const std::string backfill = settings.word("backfill", "none", {"none", "easy", "any"});
+  options.backfill = backfill == "easy"  ? ListOptions::Backfill::kEasy
+                     : backfill == "any" ? ListOptions::Backfill::kAny
+                                         : ListOptions::Backfill::kNone;
+  if (const Status status = settings.done(); !status.ok()) return status.error();
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Key>> make_key(const Part& part) { return make(key_makers(), part, "key"); }
+
+Result<std::unique_ptr<Place>> make_place(const Part& part) {
+  return make(place_makers(), part, "place");
+}
+
+Result<std::unique_ptr<Guard>> make_guard(const Part& part) {
+  return make(guard_makers(), part, "guard");
+}
+
+std::vector<std::string> place_names() { return names(place_makers()); }
+
+Result<std::unique_ptr<Policy>> assemble(const Composition& c) {
+  if (c.allocate.name != "list") {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("unknown allocate '{}'; known: list", c.allocate.name), ""};
+  }
+  auto options = list_options(c.allocate);
+  if (!options.ok()) return options.error();
+  auto key = make_key(c.key);
+  if (!key.ok()) return key.error();
+  auto place = make_place(c.place);
+  if (!place.ok()) return place.error();
+  std::vector<std::unique_ptr<Guard>> guards;
+  for (const Part& part : c.guards) {
+    auto guard = make_guard(part);
+    if (!guard.ok()) return guard.error();
+    guards.push_back(std::move(guard).value());
+  }
+  return std::unique_ptr<Policy>(std::make_unique<ListPolicy>(
+      c.name, *options, std::move(key).value(), std::move(place).value(), std::move(guards)));
+}
+
+}  // namespace weft

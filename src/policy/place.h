@@ -1,0 +1,48 @@
+// Place, the fourth part of a policy: which devices?
+#pragma once
+
+#include "policy/state.h"
+
+namespace weft {
+
+class Place {
+ public:
+  virtual ~Place() = default;
+
+  // Writes to `out` free devices for `replicas` replicas of the job's configuration.
+  // Returns false, with `out` unspecified, if they do not fit now.
+  // Ensures: `out` holds whole gangs, ascending by device, only on available nodes.
+  virtual bool place(const State& state, const JobState& job, std::uint16_t configuration,
+                     std::uint32_t replicas, Allocation& out) const = 0;
+};
+
+// Which of the nodes with room is taken.
+enum class NodeOrder { kFirst, kBest, kWorst };
+
+// Gangs on as few nodes as possible: ⌊g/n⌋ entirely free nodes of the n devices that the type's
+// largest nodes have, lowest number first, and the remainder on one node chosen by `order`.
+// Honours the configuration's pack level, host demands and shares, and the submission's spot_ok.
+// With `scatter`, a gang that fits no such way takes the emptiest nodes instead.
+class PackedPlace : public Place {
+ public:
+  explicit PackedPlace(NodeOrder order, bool scatter = false) : order_(order), scatter_(scatter) {}
+  bool place(const State& state, const JobState& job, std::uint16_t configuration,
+             std::uint32_t replicas, Allocation& out) const override;
+
+ private:
+  NodeOrder order_;
+  bool scatter_;
+};
+
+// Appends the `count` lowest free devices of the node, as the configuration asks for them.
+// Requires: they are free.
+void append_devices(const Ledger& ledger, NodeId node, std::uint32_t count,
+                    const Configuration& configuration, Allocation& out);
+// Rewrites `out.hosts` to what the configuration asks for beside each of `out.devices`.
+void fill_hosts(const Cluster& cluster, const Configuration& configuration, Allocation& out);
+// True if the node's processors and memory suffice for `devices` more of the configuration and the
+// job may use a node of its class.
+bool node_suits(const Ledger& ledger, NodeId node, std::uint32_t devices, const JobState& job,
+                const Configuration& configuration);
+
+}  // namespace weft

@@ -1,0 +1,14 @@
+#include "policy/state.h"
+
+#include <algorithm>
+
+namespace weft {
+
+Seconds JobState::remaining_s(Seconds now) const {
+  if (!estimate.known()) return kNever;
+  const double rate = spec->requested().rate;
+  const double done_s = rate > 0 ? believed_work(now) / rate : attained_run_s(now);
+  return std::max(0.0, estimate.duration - done_s);
+}
+
+}  // namespace weft
