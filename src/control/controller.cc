@@ -1,0 +1,248 @@
+#include "control/controller.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace weft {
+
+Controller::Controller(const Cluster& cluster, const Policy& policy, Executor& executor,
+                       ControllerOptions options, Journal* journal)
+    : policy_(policy),
+      options_(options),
+      journal_(journal),
+      state_(cluster),
+      dispatch_(cluster, state_, executor, options.command_timeout, journal),
+      draft_(state_),
+      memory_(policy.new_memory()) {}
+
+void Controller::reserve(size_t jobs) {
+  state_.jobs.reserve(jobs);
+  dispatch_.reserve(jobs);
+}
+
+JobId Controller::handle(const Event& event) {
+  CHECK_MSG(event.at >= state_.now, "time runs backwards");
+  state_.now = event.at;
+  if (journal_ != nullptr) journal_->event(event);
+  switch (event.kind) {
+    case EventKind::kSubmit: return submit(event);
+    case EventKind::kOutcome: outcome(event); break;
+    case EventKind::kFinished: finished(event); break;
+    case EventKind::kCrashed: crashed(event); break;
+    case EventKind::kProgress: progress(event); break;
+    case EventKind::kWithdraw:
+      if (JobState& job = state_.jobs[event.job]; job.phase != Phase::kEnded) {
+        if (job.phase == Phase::kPlaced) {
+          state_.ledger.give(job.id, job.held);
+          job.held.clear();
+          --state_.placed;
+          job.phase = Phase::kWaiting;
+          ++state_.waiting;
+        }
+        close_interval(job);
+        end(job);
+        dispatch_.pursue(event.job);
+      }
+      break;
+    case EventKind::kLoad:
+      state_.jobs[event.job].load = event.value;
+      if (state_.jobs[event.job].phase != Phase::kEnded) change_.loads.push_back(event.job);
+      break;
+    case EventKind::kNodeDown: node_down(event.node); break;
+    case EventKind::kNodeNotice:
+      // A node about to go takes no new work; what runs there may finish in time.
+      state_.ledger.set_available(event.node, false);
+      change_.nodes = true;
+      break;
+    case EventKind::kNodeUp:
+      state_.ledger.set_available(event.node, true);
+      change_.nodes = true;
+      break;
+    case EventKind::kTick:
+      dispatch_.resend_due();
+      break;
+  }
+  return event.job;
+}
+
+JobId Controller::submit(const Event& event) {
+  const JobId id = static_cast<JobId>(state_.jobs.size());
+  JobState& job = state_.jobs.emplace_back();
+  job.spec = event.submission;
+  job.id = id;
+  job.submit = job.waiting_since = event.at;
+  job.load = event.value;
+  job.estimate = options_.estimates_from_history ? history_.estimate(*job.spec)
+                 : event.estimate.known()        ? event.estimate
+                                                 : job.spec->estimate;
+  state_.active.push_back(id);
+  ++state_.waiting;
+  dispatch_.add_job();
+  change_.arrived.push_back(id);
+  return id;
+}
+
+bool Controller::stale(const Event& event) const {
+  return event.epoch != dispatch_.pursuit(event.job).epoch;
+}
+
+void Controller::open_interval(JobState& job) {
+  job.running = true;
+  job.running_since = job.reported_at = state_.now;
+  job.devices_running = dispatch_.pursuit(job.id).used.device_count();
+  job.first_start = std::min(job.first_start, state_.now);
+  const Configuration& c = job.spec->menu->configurations[dispatch_.pursuit(job.id)
+                                                              .used.configuration];
+  job.observed_rate = c.rate;
+}
+
+void Controller::close_interval(JobState& job) {
+  if (!job.running) return;
+  job.closed_device_s = job.attained_device_s(state_.now);
+  job.closed_run_s = job.attained_run_s(state_.now);
+  job.reported_work = job.believed_work(state_.now);
+  job.running = false;
+}
+
+void Controller::outcome(const Event& event) {
+  if (stale(event)) return;
+  JobState& job = state_.jobs[event.job];
+  if (event.outcome == Outcome::kDone) {
+    switch (dispatch_.confirm(event.job, event.number)) {
+      case CommandKind::kStart:
+        if (job.phase != Phase::kEnded) {
+          job.refusals = 0;
+          open_interval(job);
+        }
+        break;
+      case CommandKind::kResize:
+        close_interval(job);
+        open_interval(job);
+        break;
+      case CommandKind::kStop:
+        close_interval(job);
+        if (event.value > 0) job.reported_work = event.value;
+        if (job.phase != Phase::kEnded) ++job.restarts;
+        dispatch_.release(event.job);
+        break;
+      case CommandKind::kNone: return;
+    }
+  } else if (dispatch_.refuse(event.job, event.number) == CommandKind::kStart) {
+    dispatch_.release(event.job);
+    ++job.refusals;
+    if (job.phase == Phase::kPlaced) send_back(job);
+  } else {
+    return;  // a refused stop or resize is asked again when its deadline passes
+  }
+  dispatch_.pursue(event.job);
+}
+
+void Controller::send_back(JobState& job) {
+  state_.ledger.give(job.id, job.held);
+  job.held.clear();
+  job.phase = Phase::kWaiting;
+  job.waiting_since = state_.now;
+  --state_.placed;
+  ++state_.waiting;
+  if (job.refusals > 0) {
+    const double factor = std::exp2(std::min<int>(job.refusals - 1, 6));
+    job.held_back_until = state_.now + options_.back_off * factor;
+  }
+  change_.returned.push_back(job.id);
+}
+
+void Controller::end(JobState& job) {
+  if (job.phase == Phase::kWaiting) {
+    --state_.waiting;
+  } else {
+    --state_.placed;
+  }
+  job.phase = Phase::kEnded;
+  change_.ended.push_back(job.id);
+  if (++ended_in_active_ * 2 > state_.active.size()) {
+    std::erase_if(state_.active, [&](JobId id) { return state_.jobs[id].phase == Phase::kEnded; });
+    ended_in_active_ = 0;
+  }
+}
+
+void Controller::finished(const Event& event) {
+  JobState& job = state_.jobs[event.job];
+  if (stale(event) || job.phase == Phase::kEnded) return;
+  close_interval(job);
+  if (job.phase == Phase::kPlaced) {
+    state_.ledger.give(job.id, job.held);
+    job.held.clear();
+  }
+  if (options_.estimates_from_history) history_.ended(*job.spec, job.closed_run_s);
+  end(job);
+  dispatch_.release(event.job);
+}
+
+void Controller::crashed(const Event& event) {
+  JobState& job = state_.jobs[event.job];
+  if (stale(event) || dispatch_.pursuit(event.job).standing == Standing::kIdle) return;
+  close_interval(job);
+  job.reported_work = event.value;
+  if (job.phase != Phase::kEnded) ++job.restarts;
+  dispatch_.release(event.job);
+  if (job.phase == Phase::kPlaced) send_back(job);
+}
+
+void Controller::progress(const Event& event) {
+  JobState& job = state_.jobs[event.job];
+  if (stale(event) || !job.running) return;
+  job.reported_work = event.value;
+  job.reported_at = state_.now;
+  job.observed_rate = event.value2;
+}
+
+void Controller::node_down(NodeId id) {
+  const Node& node = state_.cluster().nodes[id];
+  std::vector<JobId> hit;
+  for (DeviceId d = node.first_device; d < node.first_device + node.devices; ++d) {
+    for (JobId job : state_.ledger.users(d)) hit.push_back(job);
+  }
+  std::sort(hit.begin(), hit.end());
+  hit.erase(std::unique(hit.begin(), hit.end()), hit.end());
+  state_.ledger.set_available(id, false);
+  for (JobId job : hit) {
+    send_back(state_.jobs[job]);
+    dispatch_.pursue(job);
+  }
+  change_.nodes = true;
+}
+
+void Controller::decide(Seconds now) {
+  CHECK(now >= state_.now);
+  state_.now = now;
+  if (policy_wake_ <= now) change_.woke = true;
+  if (change_.empty()) return;
+  if (journal_ != nullptr) journal_->decision(now);
+  const std::int64_t before = options_.clock_ns != nullptr ? options_.clock_ns() : 0;
+  draft_.clear();
+  policy_.decide(draft_, change_, *memory_);
+  if (options_.clock_ns != nullptr) latency_.add_ns(options_.clock_ns() - before);
+  ++decisions_;
+  change_.clear();
+  policy_wake_ = draft_.wake();
+  // Stops go before starts, so that a device freed and given in one decision is asked back first.
+  for (JobId id : draft_.touched()) {
+    if (state_.jobs[id].phase == Phase::kWaiting) dispatch_.pursue(id);
+  }
+  for (JobId id : draft_.touched()) {
+    if (state_.jobs[id].phase == Phase::kPlaced) dispatch_.pursue(id);
+  }
+  for (const auto& [id, why] : draft_.rejected()) {
+    if (journal_ != nullptr) journal_->rejected(now, id, why);
+    end(state_.jobs[id]);
+  }
+  if (journal_ != nullptr) {
+    for (const Reason& reason : draft_.reasons()) journal_->reason(reason);
+  }
+}
+
+Seconds Controller::next_wake() { return std::min(policy_wake_, dispatch_.next_due()); }
+
+}  // namespace weft

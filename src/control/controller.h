@@ -1,0 +1,80 @@
+// The brain: folds events into beliefs, asks the policy, and pursues what it decided.
+#pragma once
+
+#include <memory>
+
+#include "base/statistics.h"
+#include "control/dispatch.h"
+#include "control/event.h"
+#include "control/history.h"
+#include "control/journal.h"
+#include "policy/policy.h"
+
+namespace weft {
+
+struct ControllerOptions {
+  Seconds command_timeout = 30;
+  // After the n-th refusal or crash in a row a job is held back min(2^(n-1), 64) times this.
+  Seconds back_off = 1;
+  bool estimates_from_history = false;
+  // Reads a clock around each decision for the latency report; null: not measured.
+  std::int64_t (*clock_ns)() = nullptr;
+};
+
+// Deterministic: the same events in the same order give the same commands.
+// Thread-safety: none; one caller.
+class Controller {
+ public:
+  // Requires: all references outlive the controller. `journal` may be null.
+  Controller(const Cluster& cluster, const Policy& policy, Executor& executor,
+             ControllerOptions options, Journal* journal = nullptr);
+
+  // Makes room for this many jobs in all.
+  void reserve(size_t jobs);
+
+  // Folds one event. Commands that follow from it without a decision (a start that waited for
+  // devices) are sent at once. Requires: event.at is not before any earlier event's.
+  // Returns the job's id for kSubmit, else event.job.
+  JobId handle(const Event& event);
+  // Calls the policy if anything it should know has changed, and sends the commands. To be called
+  // once after all events of one instant.
+  void decide(Seconds now);
+  // The controller wants a kTick at this time even if nothing else happens.
+  Seconds next_wake();
+
+  const State& state() const { return state_; }
+  State& mutable_state() { return state_; }
+  const Dispatch& dispatch() const { return dispatch_; }
+  const DurationHistogram& decision_latency() const { return latency_; }
+  std::int64_t decisions() const { return decisions_; }
+
+ private:
+  JobId submit(const Event& event);
+  void outcome(const Event& event);
+  void finished(const Event& event);
+  void crashed(const Event& event);
+  void progress(const Event& event);
+  void node_down(NodeId node);
+  void open_interval(JobState& job);
+  void close_interval(JobState& job);
+  // Takes the holding away without the policy's doing and tells the policy.
+  void send_back(JobState& job);
+  void end(JobState& job);
+  bool stale(const Event& event) const;
+
+  const Policy& policy_;
+  ControllerOptions options_;
+  Journal* journal_;
+  State state_;
+  Dispatch dispatch_;
+  Draft draft_;
+  Change change_;
+  std::unique_ptr<PolicyMemory> memory_;
+  History history_;
+  Seconds policy_wake_ = kNever;
+  std::uint32_t ended_in_active_ = 0;
+  DurationHistogram latency_;
+  std::int64_t decisions_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,74 @@
+// The border between wish and world: which commands are pending, and which devices the world may
+// still be using.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "control/journal.h"
+#include "model/cluster.h"
+#include "policy/state.h"
+
+namespace weft {
+
+// What the world is believed to do with a job.
+enum class Standing : std::uint8_t { kIdle, kStarting, kRunning, kResizing, kStopping };
+
+struct Pursuit {
+  Standing standing = Standing::kIdle;
+  std::uint32_t epoch = 0;
+  std::uint32_t number = 0;
+  bool blocked = false;  // wants a start or resize whose devices are still in use
+  Allocation used;       // what the world may be using
+};
+
+class Dispatch {
+ public:
+  // Requires: cluster, state and executor outlive this. `timeout`: seconds until a command without
+  // an outcome is sent again.
+  Dispatch(const Cluster& cluster, State& state, Executor& executor, Seconds timeout,
+           Journal* journal);
+
+  void reserve(size_t jobs) { pursuits_.reserve(jobs); }
+  void add_job() { pursuits_.emplace_back(); }
+  const Pursuit& pursuit(JobId job) const { return pursuits_[job]; }
+
+  // Sends the command that brings the world closer to what the job should hold, if one can be sent
+  // now. Does nothing while another is pending.
+  void pursue(JobId job);
+  // Sends again what has been pending past its deadline.
+  void resend_due();
+  // The world confirmed the pending command. Returns the kind that was confirmed, kNone if the
+  // outcome is not of the pending command.
+  CommandKind confirm(JobId job, std::uint32_t number);
+  // The pending command will not happen. A refused stop is asked again after the timeout.
+  CommandKind refuse(JobId job, std::uint32_t number);
+  // The job uses nothing any more: it finished, crashed or its stop was confirmed.
+  void release(JobId job);
+  // Earliest time at which resend_due has something to do.
+  Seconds next_due();
+
+ private:
+  struct Due {
+    Seconds at = 0;
+    JobId job = kNoJob;
+    std::uint32_t number = 0;
+  };
+
+  void send(JobId job, CommandKind kind, Standing standing);
+  bool unused(JobId job, const Allocation& wanted) const;
+  void use(const Allocation& allocation, int sign);
+  void retry_blocked();
+  bool is_pending(const Due& due) const;
+
+  State& state_;
+  Executor& executor_;
+  Seconds timeout_;
+  Journal* journal_;  // may be null
+  std::vector<Pursuit> pursuits_;          // by job
+  std::vector<std::int16_t> used_milli_;   // by device: what the world may be using
+  std::vector<JobId> blocked_;
+  std::deque<Due> due_;  // ascending: every command has the same timeout
+};
+
+}  // namespace weft

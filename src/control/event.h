@@ -1,0 +1,39 @@
+// What the world tells the controller. Events of one job may come late, twice or out of order.
+#pragma once
+
+#include <memory>
+
+#include "model/workload.h"
+
+namespace weft {
+
+enum class EventKind : std::uint8_t {
+  kSubmit,     // submission
+  kWithdraw,   // job: the user takes it back
+  kOutcome,    // job, epoch, number, outcome: of a command
+  kFinished,   // job, epoch: its work is done
+  kCrashed,    // job, epoch: its ranks died
+  kProgress,   // job, epoch, value: work done, value2: work per second
+  kLoad,       // job, value: requests per second of a service
+  kNodeDown,   // node
+  kNodeUp,     // node
+  kNodeNotice, // node, value: the time at which it will be revoked
+  kTick,       // the wake time has come
+};
+
+enum class Outcome : std::uint8_t { kDone, kRefused, kFailed };
+
+struct Event {
+  Seconds at = 0;
+  EventKind kind = EventKind::kTick;
+  Outcome outcome = Outcome::kDone;
+  JobId job = kNoJob;
+  std::uint32_t epoch = 0;
+  std::uint32_t number = 0;
+  NodeId node = kNoNode;
+  double value = 0, value2 = 0;
+  std::shared_ptr<const Submission> submission;  // kSubmit only
+  Estimate estimate;  // kSubmit: takes the place of the submission's own if known
+};
+
+}  // namespace weft

@@ -1,0 +1,28 @@
+// Estimates learned from jobs that ended: what --estimates history believes.
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "model/workload.h"
+
+namespace weft {
+
+// The mean run time of ended jobs of the same tenant, model and device count; failing that of the
+// tenant; failing that of everybody. Unknown until the first job has ended.
+class History {
+ public:
+  Estimate estimate(const Submission& submission) const;
+  void ended(const Submission& submission, Seconds run_time);
+
+ private:
+  struct Mean {
+    double sum = 0;
+    long count = 0;
+  };
+  std::map<std::tuple<TenantId, ModelId, std::uint32_t>, Mean> like_;
+  std::map<TenantId, Mean> tenant_;
+  Mean all_;
+};
+
+}  // namespace weft
