@@ -1,0 +1,318 @@
+#include "sim/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/stopwatch.h"
+#include "sim/channel.h"
+#include "sim/estimate.h"
+#include "sim/event_queue.h"
+#include "sim/feasible.h"
+#include "sim/world.h"
+
+namespace weft {
+namespace {
+
+class Engine : public Executor, public Listener, private Journal {
+ public:
+  explicit Engine(const SimRequest& request)
+      : request_(request),
+        options_(request.options),
+        metrics_(*request.cluster, options_.record_timeline),
+        world_(*request.cluster, options_, request.trace->pairs.get(), queue_, metrics_, *this),
+        channel_(options_.channel, options_.seed * 3 + 1, queue_),
+        estimator_(options_.estimates, options_.seed * 3 + 2),
+        fault_random_(options_.seed * 3),
+        controller_(*request.cluster, *request.policy, *this, controller_options(), this) {
+    const size_t jobs = request.trace->jobs.size() * options_.replicate;
+    controller_.reserve(jobs);
+    world_.reserve(jobs);
+    controller_.mutable_state().pairs = request.trace->pairs;
+    controller_.mutable_state().watched = options_.watch;
+  }
+
+  Result<RunResult> run();
+
+  // Executor and Listener: the two ends of the channel.
+  void execute(const Command& command) override {
+    if (options_.channel.perfect()) {
+      world_.execute(command, false, now_);
+    } else {
+      channel_.send(command, now_);
+    }
+  }
+  void tell(const Event& event) override {
+    if (options_.channel.perfect()) {
+      inbox_.push_back(event);
+    } else {
+      channel_.send(event, now_);
+    }
+  }
+
+ private:
+  static constexpr Seconds kTimeout = 30;
+
+  ControllerOptions controller_options() const {
+    ControllerOptions options;
+    options.command_timeout = std::max(kTimeout, 10 * options_.channel.delay_mean);
+    options.estimates_from_history = options_.estimates.kind == EstimateMode::Kind::kHistory;
+    options.clock_ns = &monotonic_ns;
+    return options;
+  }
+
+  // Journal: passes on, and learns of rejected jobs.
+  void event(const Event& e) override {
+    if (request_.journal != nullptr) request_.journal->event(e);
+  }
+  void decision(Seconds at) override {
+    if (request_.journal != nullptr) request_.journal->decision(at);
+  }
+  void command(Seconds at, const Command& c) override {
+    if (request_.journal != nullptr) request_.journal->command(at, c);
+  }
+  void rejected(Seconds at, JobId id, const std::string& why) override {
+    world_.reject(id, at);
+    if (request_.journal != nullptr) request_.journal->rejected(at, id, why);
+  }
+  void reason(const Reason& r) override {
+    if (request_.journal != nullptr) request_.journal->reason(r);
+  }
+
+  void handle(const Event& e) {
+    controller_.handle(e);
+    ++events_;
+  }
+  void drain();
+  void happen(const Scheduled& scheduled);
+  void deliver(std::uint32_t index);
+  void arrive();
+  void plan_faults();
+  void plan_failure(NodeId node);
+  void node_event(NodeId node, EventKind kind);
+  RunResult result();
+
+  const SimRequest& request_;
+  const SimOptions& options_;
+  EventQueue queue_;
+  Metrics metrics_;
+  World world_;
+  LossyChannel channel_;
+  Estimator estimator_;
+  Random fault_random_;
+  Controller controller_;
+  std::vector<Event> inbox_;  // told by the world, not yet handled
+  Seconds now_ = 0;
+  size_t next_arrival_ = 0;
+  long ended_ = 0, events_ = 0;
+  Seconds last_end_ = 0;
+};
+
+void Engine::drain() {
+  // The world may tell more while these are handled.
+  for (size_t i = 0; i < inbox_.size(); ++i) {
+    const Event event = inbox_[i];
+    handle(event);
+  }
+  inbox_.clear();
+}
+
+void Engine::arrive() {
+  const std::vector<TraceJob>& jobs = request_.trace->jobs;
+  for (; next_arrival_ < jobs.size() && jobs[next_arrival_].submission->submit <= now_;
+       ++next_arrival_) {
+    const TraceJob& job = jobs[next_arrival_];
+    for (std::uint32_t copy = 0; copy < options_.replicate; ++copy) {
+      Event event;
+      event.at = now_;
+      event.kind = EventKind::kSubmit;
+      event.submission = job.submission;
+      event.estimate = estimator_.of(job);
+      if (!job.truth.load.empty()) event.value = job.truth.load.front().requests_per_s;
+      const JobId id = controller_.handle(event);
+      ++events_;
+      world_.add(id, job, now_);
+      for (std::uint32_t i = 0; i < job.truth.load.size(); ++i) {
+        queue_.push(std::max(now_, job.truth.load[i].at), Happening::kLoadStep, id, i);
+      }
+      if (job.submission->kind == WorkloadKind::kService && job.truth.service_end < kNever) {
+        queue_.push(std::max(now_, job.truth.service_end), Happening::kServiceEnds, id);
+      }
+    }
+  }
+}
+
+void Engine::deliver(std::uint32_t index) {
+  LossyChannel::Message message = channel_.take(index);
+  if (!message.to_world) {
+    message.event.at = now_;
+    handle(message.event);
+    return;
+  }
+  if (message.command.kind != CommandKind::kStop) message.command.allocation = &message.allocation;
+  world_.execute(message.command, channel_.refuses(), now_);
+}
+
+void Engine::node_event(NodeId node, EventKind kind) {
+  Event event;
+  event.at = now_;
+  event.kind = kind;
+  event.node = node;
+  handle(event);
+}
+
+void Engine::happen(const Scheduled& scheduled) {
+  switch (scheduled.what) {
+    case Happening::kFinish:
+      world_.finish_due(scheduled.subject, scheduled.detail, now_);
+      break;
+    case Happening::kNodeFails:
+      world_.fail_node(scheduled.subject, now_);
+      drain();
+      node_event(scheduled.subject, EventKind::kNodeDown);
+      break;
+    case Happening::kNodeReturns:
+      world_.return_node(scheduled.subject);
+      node_event(scheduled.subject, EventKind::kNodeUp);
+      if (options_.faults.recorded.empty()) plan_failure(scheduled.subject);
+      break;
+    case Happening::kNodeNotice:
+      node_event(scheduled.subject, EventKind::kNodeNotice);
+      break;
+    case Happening::kLoadStep: {
+      const JobId id = scheduled.subject;
+      const TraceJob& job = request_.trace->jobs[id / options_.replicate];
+      world_.set_load(id, job.truth.load[scheduled.detail].requests_per_s, now_);
+      break;
+    }
+    case Happening::kServiceEnds:
+      world_.end_service(scheduled.subject, now_);
+      break;
+    case Happening::kDeliver:
+      deliver(scheduled.subject);
+      break;
+  }
+  drain();
+}
+
+void Engine::plan_failure(NodeId node) {
+  const FaultOptions& faults = options_.faults;
+  const bool spot = request_.cluster->nodes[node].node_class == NodeClass::kSpot;
+  const Seconds mean = spot && faults.spot_mtbf > 0 ? faults.spot_mtbf : faults.node_mtbf;
+  if (mean <= 0) return;
+  const bool revoked = spot && faults.spot_mtbf > 0;
+  const Seconds at = now_ + fault_random_.exponential(mean);
+  const Seconds gone = fault_random_.exponential(revoked ? faults.spot_gone_mean
+                                                         : faults.repair_mean);
+  if (revoked) {
+    queue_.push(std::max(now_, at - faults.spot_notice), Happening::kNodeNotice, node);
+  }
+  queue_.push(at, Happening::kNodeFails, node);
+  queue_.push(at + gone, Happening::kNodeReturns, node);
+}
+
+void Engine::plan_faults() {
+  for (const Outage& outage : options_.faults.recorded) {
+    if (outage.notice > 0) {
+      queue_.push(std::max(0.0, outage.at - outage.notice), Happening::kNodeNotice, outage.node);
+    }
+    queue_.push(outage.at, Happening::kNodeFails, outage.node);
+    queue_.push(outage.at + outage.duration, Happening::kNodeReturns, outage.node);
+  }
+  if (!options_.faults.recorded.empty()) return;
+  for (NodeId node = 0; node < request_.cluster->nodes.size(); ++node) plan_failure(node);
+}
+
+Result<RunResult> Engine::run() {
+  const std::vector<TraceJob>& jobs = request_.trace->jobs;
+  const double cpu_before = thread_cpu_seconds();
+  plan_faults();
+  const long total = static_cast<long>(jobs.size()) * options_.replicate;
+  long turns = 0;
+  while (world_.active() > 0 || next_arrival_ < jobs.size()) {
+    const Seconds arrival =
+        next_arrival_ < jobs.size() ? jobs[next_arrival_].submission->submit : kNever;
+    const Seconds next = std::min({arrival, queue_.next_at(), controller_.next_wake()});
+    if (next == kNever) break;
+    now_ = std::max(now_, next);
+    while (queue_.next_at() <= now_) happen(queue_.pop());
+    if (arrival <= now_) arrive();
+    if (controller_.next_wake() <= now_) {
+      Event tick;
+      tick.at = now_;
+      handle(tick);
+    }
+    controller_.decide(now_);
+    drain();
+    controller_.decide(now_);  // only if a refusal came back at once
+    const std::uint32_t waiting = world_.active() - world_.running();
+    const double busy = world_.busy_devices();
+    metrics_.now(now_, world_.active(), waiting, busy,
+                 waiting > 0 ? request_.cluster->device_count() - busy : 0);
+    if (request_.progress && (++turns & 0xffff) == 0) {
+      request_.progress(now_, total - static_cast<long>(world_.active()) -
+                                  static_cast<long>(jobs.size() - next_arrival_) *
+                                      options_.replicate, total);
+    }
+  }
+  if (world_.active() > 0) return stuck_error(controller_.state(), *request_.policy);
+  RunResult out = result();
+  out.cpu_s = thread_cpu_seconds() - cpu_before;
+  return out;
+}
+
+RunResult Engine::result() {
+  RunResult out;
+  std::vector<double> jct, queue, rho;
+  Seconds first = kNever, last = 0;
+  out.records = std::move(world_.records());
+  for (size_t i = 0; i < out.records.size(); ++i) {
+    const JobRecord& record = out.records[i];
+    const Submission& spec = *request_.trace->jobs[i / options_.replicate].submission;
+    first = std::min(first, record.submit);
+    if (record.rejected) {
+      ++out.rejected;
+      continue;
+    }
+    last = std::max(last, record.end);
+    out.restarts += record.restarts;
+    out.lost_gpu_hours += record.lost_work_s * spec.requested().devices / kHour;
+    if (spec.deadline < kNever) {
+      ++out.with_deadline;
+      out.deadline_misses += record.missed_deadline;
+    }
+    if (spec.kind == WorkloadKind::kService) continue;
+    jct.push_back(record.end - record.submit);
+    queue.push_back(record.end - record.submit - record.run_s);
+    if (record.rho > 0) rho.push_back(record.rho);
+  }
+  out.policy = request_.policy->name();
+  out.cluster = request_.cluster->text;
+  out.estimates = options_.estimates.text();
+  out.seed = options_.seed;
+  out.jobs = static_cast<long>(out.records.size());
+  out.jct_s = summarize(std::move(jct));
+  out.queue_s = summarize(std::move(queue));
+  out.rho = summarize(std::move(rho));
+  out.makespan_s = out.records.empty() ? 0 : last - first;
+  out.events = events_;
+  out.decisions = static_cast<long>(controller_.decisions());
+  out.decision_p50_s = controller_.decision_latency().percentile_s(50);
+  out.decision_p99_s = controller_.decision_latency().percentile_s(99);
+  out.served = world_.requests() > 0 ? world_.served() / world_.requests() : 1;
+  out.peak_rss_bytes = peak_rss_bytes();
+  metrics_.finish(out.makespan_s, out);
+  out.timeline = std::move(world_.timeline());
+  return out;
+}
+
+}  // namespace
+
+Result<RunResult> simulate(const SimRequest& request) {
+  if (const Status status = check_feasible(*request.cluster, *request.trace); !status.ok()) {
+    return status.error();
+  }
+  return Engine(request).run();
+}
+
+}  // namespace weft

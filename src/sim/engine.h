@@ -1,0 +1,31 @@
+// Runs a trace through the controller in virtual time.
+#pragma once
+
+#include <functional>
+
+#include "control/controller.h"
+#include "model/trace.h"
+#include "sim/metrics.h"
+#include "sim/options.h"
+
+namespace weft {
+
+// Told now and then how far a long run is: simulated time, jobs ended, jobs in all.
+using ProgressFunction = std::function<void(Seconds, long, long)>;
+
+struct SimRequest {
+  const Cluster* cluster = nullptr;
+  const Trace* trace = nullptr;
+  const Policy* policy = nullptr;
+  SimOptions options;
+  ProgressFunction progress;   // may be empty
+  Journal* journal = nullptr;  // may be null
+};
+
+// Fails if a job can never run on the cluster, before anything is simulated, and if the policy
+// leaves jobs waiting for ever (then naming them).
+// Deterministic: the same request gives the same result, times of this machine aside.
+// Cost: O(events log events).
+Result<RunResult> simulate(const SimRequest& request);
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// Things that will happen in the simulated world, in order.
+#pragma once
+
+#include <queue>
+#include <vector>
+
+#include "base/units.h"
+
+namespace weft {
+
+// At one instant things happen in this order.
+enum class Happening : std::uint8_t {
+  kFinish,        // of a run: job, stamp
+  kNodeFails,     // node
+  kNodeReturns,   // node
+  kNodeNotice,    // node
+  kLoadStep,      // job, index of the step
+  kServiceEnds,   // job
+  kDeliver,       // index of a message under way
+};
+
+struct Scheduled {
+  Seconds at = 0;
+  Happening what = Happening::kFinish;
+  std::uint32_t subject = 0;  // job, node or message
+  std::uint32_t detail = 0;   // stamp or step
+  std::uint64_t order = 0;    // of scheduling, last resort among equals
+
+  bool operator>(const Scheduled& other) const {
+    if (at != other.at) return at > other.at;
+    if (what != other.what) return what > other.what;
+    return order > other.order;
+  }
+};
+
+class EventQueue {
+ public:
+  void push(Seconds at, Happening what, std::uint32_t subject, std::uint32_t detail = 0) {
+    queue_.push({at, what, subject, detail, next_order_++});
+  }
+  Seconds next_at() const { return queue_.empty() ? kNever : queue_.top().at; }
+  Scheduled pop() {
+    const Scheduled top = queue_.top();
+    queue_.pop();
+    return top;
+  }
+
+ private:
+  std::priority_queue<Scheduled, std::vector<Scheduled>, std::greater<>> queue_;
+  std::uint64_t next_order_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,378 @@
+#include "sim/world.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace weft {
+
+World::World(const Cluster& cluster, const SimOptions& options, const PairTable* pairs,
+             EventQueue& queue, Metrics& metrics, Listener& listener)
+    : cluster_(cluster),
+      options_(options),
+      pairs_(pairs),
+      queue_(queue),
+      metrics_(metrics),
+      listener_(listener),
+      used_milli_(cluster.device_count()),
+      down_(cluster.nodes.size()) {}
+
+void World::reserve(size_t jobs) {
+  jobs_.reserve(jobs);
+  records_.reserve(jobs);
+  contention_at_submit_.reserve(jobs);
+}
+
+void World::add(JobId id, const TraceJob& trace, Seconds now) {
+  CHECK(id == jobs_.size());
+  TrueJob& job = jobs_.emplace_back();
+  job.trace = &trace;
+  job.work_left = job.saved_work_left = trace.truth.work;
+  records_.emplace_back().submit = now;
+  contention_at_submit_.push_back(metrics_.contention(now));
+  ++active_;
+}
+
+void World::tell_outcome(const Command& command, Outcome outcome, double work_done, Seconds now) {
+  Event event;
+  event.at = now;
+  event.kind = EventKind::kOutcome;
+  event.outcome = outcome;
+  event.job = command.job;
+  event.epoch = command.epoch;
+  event.number = command.number;
+  event.value = work_done;
+  listener_.tell(event);
+}
+
+void World::execute(const Command& command, bool refuse, Seconds now) {
+  TrueJob& job = jobs_[command.job];
+  if (command.number < job.number) return;
+  const bool repeated = command.number == job.number;
+  job.number = command.number;
+  if (!repeated) {
+    const bool dead_node =
+        command.allocation != nullptr &&
+        std::any_of(command.allocation->devices.begin(), command.allocation->devices.end(),
+                    [&](const DeviceShare& share) { return down_[cluster_.node_of(share.device)]; });
+    job.answer = refuse || dead_node ? Outcome::kRefused : Outcome::kDone;
+  }
+  if (!repeated && job.answer == Outcome::kDone && !job.over) {
+    switch (command.kind) {
+      case CommandKind::kStart: start(command.job, command, now); break;
+      case CommandKind::kStop: stop(command.job, now); break;
+      case CommandKind::kResize: resize(command.job, command, now); break;
+      case CommandKind::kNone: break;
+    }
+  }
+  tell_outcome(command, job.answer, job.trace->truth.work - job.work_left, now);
+  if (job.over && command.kind == CommandKind::kStart && job.answer == Outcome::kDone) {
+    Event event;
+    event.at = now;
+    event.kind = EventKind::kFinished;
+    event.job = command.job;
+    event.epoch = command.epoch;
+    listener_.tell(event);
+  }
+}
+
+void World::occupy(JobId id, const Allocation& allocation) {
+  for (const DeviceShare& share : allocation.devices) {
+    std::uint16_t& used = used_milli_[share.device];
+    CHECK_MSG(used + share.milli <= kWhole, "two jobs run on one device");
+    used = static_cast<std::uint16_t>(used + share.milli);
+    busy_milli_ += share.milli;
+    if (share.milli < kWhole) shared_[share.device].push_back(id);
+  }
+}
+
+void World::close_stay(JobId id, Seconds now) {
+  TrueJob& job = jobs_[id];
+  JobRecord& record = records_[id];
+  const Seconds stayed = now - job.run_from;
+  record.run_s += stayed;
+  const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
+  for (size_t i = 0; i < job.held->devices.size();) {
+    const DeviceShare& first = job.held->devices[i];
+    const NodeId node = cluster_.node_of(first.device);
+    size_t next = i + 1;
+    while (next < job.held->devices.size() && job.held->devices[next].milli == first.milli &&
+           job.held->devices[next].device == first.device + (next - i) &&
+           cluster_.node_of(job.held->devices[next].device) == node) {
+      ++next;
+    }
+    const auto count = static_cast<std::uint16_t>(next - i);
+    const double devices = static_cast<double>(count) * first.milli / kWhole;
+    metrics_.used(node, devices, job.run_from, now,
+                  busy_watts(cluster_.types[cluster_.nodes[node].type], c.watts_cap));
+    if (options_.record_timeline && stayed > 0) {
+      timeline_.push_back({id, first.device, count, first.milli, job.run_from, now});
+    }
+    i = next;
+  }
+  job.run_from = now;
+}
+
+void World::vacate(JobId id, Seconds now) {
+  TrueJob& job = jobs_[id];
+  close_stay(id, now);
+  for (const DeviceShare& share : job.held->devices) {
+    used_milli_[share.device] = static_cast<std::uint16_t>(used_milli_[share.device] - share.milli);
+    busy_milli_ -= share.milli;
+    if (share.milli < kWhole) {
+      std::vector<JobId>& users = shared_[share.device];
+      std::erase(users, id);
+      if (users.empty()) shared_.erase(share.device);
+    }
+  }
+}
+
+void World::settle(TrueJob& job, Seconds now) {
+  if (now > job.since) {
+    job.work_left = std::max(0.0, job.work_left - (now - job.since) * job.rate);
+    if (job.trace->submission->kind == WorkloadKind::kService) serve(job, now);
+    job.since = now;
+  }
+  ++job.stamp;
+}
+
+double World::interference(JobId id, const TrueJob& job) const {
+  double worst = 1;
+  if (pairs_ == nullptr || job.trace->submission->model == kNoModel) return worst;
+  for (const DeviceShare& share : job.held->devices) {
+    if (share.milli == kWhole) continue;
+    const auto users = shared_.find(share.device);
+    if (users == shared_.end()) continue;
+    for (JobId other : users->second) {
+      const ModelId partner = jobs_[other].trace->submission->model;
+      if (other == id || partner == kNoModel) continue;
+      worst = std::min(worst, pairs_->speed[job.trace->submission->model][partner].first);
+    }
+  }
+  return worst;
+}
+
+double World::true_rate(JobId id) const {
+  const TrueJob& job = jobs_[id];
+  const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
+  const DeviceType& type = cluster_.types[cluster_.type_of(job.held->devices.front().device)];
+  double rate = c.rate * c.efficiency * capped_speed(type, c.watts_cap);
+  if (c.type == kAnyType) rate *= type.speed;
+  if (c.scattered_rate > 0 && job.held->devices.size() > 1) {
+    NodeId nodes = 1;
+    for (size_t i = 1; i < job.held->devices.size(); ++i) {
+      nodes += cluster_.node_of(job.held->devices[i].device) !=
+               cluster_.node_of(job.held->devices[i - 1].device);
+    }
+    const Node& node = cluster_.nodes[cluster_.node_of(job.held->devices.front().device)];
+    const auto needed = (job.held->devices.size() + node.devices - 1) / node.devices;
+    if (nodes > needed) rate *= c.scattered_rate / c.rate;
+  }
+  return rate * interference(id, job);
+}
+
+void World::run_on(JobId id, Seconds now) {
+  TrueJob& job = jobs_[id];
+  job.rate = true_rate(id);
+  if (job.trace->submission->kind == WorkloadKind::kService) return;
+  if (job.rate > 0) {
+    queue_.push(std::max(now, job.since) + job.work_left / job.rate, Happening::kFinish, id,
+                job.stamp);
+  }
+  const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
+  if (job.rate != c.rate) {
+    Event event;
+    event.at = now;
+    event.kind = EventKind::kProgress;
+    event.job = id;
+    event.epoch = job.epoch;
+    event.value = job.trace->truth.work - job.work_left;
+    event.value2 = job.rate;
+    listener_.tell(event);
+  }
+}
+
+void World::rerate_neighbours(JobId id, const Allocation& of, Seconds now) {
+  if (pairs_ == nullptr) return;
+  std::vector<JobId> neighbours;
+  for (const DeviceShare& share : of.devices) {
+    if (share.milli == kWhole) continue;
+    const auto users = shared_.find(share.device);
+    if (users == shared_.end()) continue;
+    for (JobId other : users->second) {
+      if (other != id) neighbours.push_back(other);
+    }
+  }
+  std::sort(neighbours.begin(), neighbours.end());
+  neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
+  for (JobId other : neighbours) {
+    settle(jobs_[other], now);
+    run_on(other, now);
+  }
+}
+
+void World::start(JobId id, const Command& command, Seconds now) {
+  TrueJob& job = jobs_[id];
+  CHECK_MSG(!job.running, "a running job is started");
+  const bool first = records_[id].first_start == kNever;
+  job.epoch = command.epoch;
+  job.held = std::make_unique<Allocation>(*command.allocation);
+  job.running = true;
+  job.run_from = now;
+  job.since = now + (first ? options_.start_cost : options_.restart_cost);
+  if (first) records_[id].first_start = now;
+  ++running_;
+  occupy(id, *job.held);
+  run_on(id, now);
+  rerate_neighbours(id, *job.held, now);
+}
+
+void World::stop(JobId id, Seconds now) {
+  TrueJob& job = jobs_[id];
+  if (!job.running) return;
+  settle(job, now);
+  job.saved_work_left = job.work_left;  // a clean stop saves its state
+  vacate(id, now);
+  job.running = false;
+  --running_;
+  ++records_[id].restarts;
+  rerate_neighbours(id, *job.held, now);
+  job.held.reset();
+}
+
+void World::resize(JobId id, const Command& command, Seconds now) {
+  TrueJob& job = jobs_[id];
+  if (!job.running) return;
+  settle(job, now);
+  vacate(id, now);
+  *job.held = *command.allocation;
+  occupy(id, *job.held);
+  run_on(id, now);
+  rerate_neighbours(id, *job.held, now);
+}
+
+void World::finish_due(JobId id, std::uint32_t stamp, Seconds now) {
+  TrueJob& job = jobs_[id];
+  if (!job.running || stamp != job.stamp) return;
+  settle(job, now);
+  job.work_left = 0;
+  vacate(id, now);
+  job.running = false;
+  --running_;
+  end(id, now);
+  Event event;
+  event.at = now;
+  event.kind = EventKind::kFinished;
+  event.job = id;
+  event.epoch = job.epoch;
+  listener_.tell(event);
+  rerate_neighbours(id, *job.held, now);
+  job.held.reset();
+}
+
+void World::end(JobId id, Seconds now) {
+  TrueJob& job = jobs_[id];
+  JobRecord& record = records_[id];
+  job.over = true;
+  --active_;
+  record.end = now;
+  record.missed_deadline = now > job.trace->submission->deadline;
+  // Themis (NSDI'20) §4: finish time over that on an equal share of the cluster, the number of
+  // sharers being the mean over the job's lifetime.
+  const double lifetime = now - record.submit;
+  const Configuration& c = job.trace->submission->requested();
+  const double alone = c.rate > 0 ? job.trace->truth.work / c.rate : 0;
+  if (alone > 0 && lifetime > 0) {
+    const double sharers = (metrics_.contention(now) - contention_at_submit_[id]) / lifetime;
+    const double slower = static_cast<double>(c.devices) * sharers / cluster_.device_count();
+    record.rho = static_cast<float>(lifetime / (alone * std::max(1.0, slower)));
+  }
+}
+
+void World::fail_node(NodeId node, Seconds now) {
+  down_[node] = true;
+  std::vector<JobId> hit;
+  for (JobId id = 0; id < jobs_.size(); ++id) {
+    const TrueJob& job = jobs_[id];
+    if (!job.running) continue;
+    const bool there = std::any_of(job.held->devices.begin(), job.held->devices.end(),
+                                   [&](const DeviceShare& share) {
+                                     return cluster_.node_of(share.device) == node;
+                                   });
+    if (there) hit.push_back(id);
+  }
+  for (JobId id : hit) {
+    TrueJob& job = jobs_[id];
+    const Seconds ran = std::max(0.0, now - std::max(job.since, job.run_from));
+    settle(job, now);
+    const Seconds lost = options_.checkpoint_interval > 0
+                             ? std::fmod(ran, options_.checkpoint_interval)
+                             : 0;
+    job.work_left = std::min(job.saved_work_left, job.work_left + lost * job.rate);
+    job.saved_work_left = job.work_left;
+    records_[id].lost_work_s += lost;
+    ++records_[id].restarts;
+    vacate(id, now);
+    job.running = false;
+    --running_;
+    Event event;
+    event.at = now;
+    event.kind = EventKind::kCrashed;
+    event.job = id;
+    event.epoch = job.epoch;
+    event.value = job.trace->truth.work - job.work_left;
+    listener_.tell(event);
+    rerate_neighbours(id, *job.held, now);
+    job.held.reset();
+  }
+}
+
+void World::serve(TrueJob& job, Seconds now) {
+  const double capacity = job.rate * job.held->replicas;
+  served_ += std::min<double>(job.load, capacity) * (now - job.since);
+}
+
+void World::set_load(JobId id, double requests_per_s, Seconds now) {
+  TrueJob& job = jobs_[id];
+  if (job.over) return;
+  if (job.running) settle(job, now);
+  job.load = static_cast<float>(requests_per_s);
+  Event event;
+  event.at = now;
+  event.kind = EventKind::kLoad;
+  event.job = id;
+  event.value = requests_per_s;
+  listener_.tell(event);
+}
+
+void World::end_service(JobId id, Seconds now) {
+  TrueJob& job = jobs_[id];
+  if (job.over) return;
+  if (job.running) {
+    settle(job, now);
+    vacate(id, now);
+    job.held.reset();
+    job.running = false;
+    --running_;
+  }
+  // What was asked for, served or not, is known from the load alone.
+  const std::vector<LoadStep>& load = job.trace->truth.load;
+  for (size_t i = 0; i < load.size(); ++i) {
+    const Seconds until = i + 1 < load.size() ? load[i + 1].at : now;
+    if (until > load[i].at) requests_ += load[i].requests_per_s * (until - load[i].at);
+  }
+  end(id, now);
+  Event event;
+  event.at = now;
+  event.kind = EventKind::kWithdraw;
+  event.job = id;
+  listener_.tell(event);
+}
+
+void World::reject(JobId id, Seconds now) {
+  records_[id].rejected = true;
+  end(id, now);
+}
+
+}  // namespace weft

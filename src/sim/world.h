@@ -1,0 +1,106 @@
+// The truth: how much work each job really is, how fast it really goes, and what it really holds.
+// Executes commands as a node's agent would; knows nothing of policies.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "control/command.h"
+#include "control/event.h"
+#include "model/trace.h"
+#include "sim/event_queue.h"
+#include "sim/metrics.h"
+#include "sim/options.h"
+
+namespace weft {
+
+// What the world wants told to the controller.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual void tell(const Event& event) = 0;
+};
+
+class World {
+ public:
+  World(const Cluster& cluster, const SimOptions& options, const PairTable* pairs,
+        EventQueue& queue, Metrics& metrics, Listener& listener);
+
+  void reserve(size_t jobs);
+  // Jobs are added in order of submission; the id is the controller's.
+  void add(JobId id, const TraceJob& job, Seconds now);
+
+  // Executes the command at `now`, or refuses it, and tells the outcome. A repeated command is
+  // answered as it was the first time, an outdated one is dropped (see command.h). Aborts if a
+  // device would be used twice: the controller must never ask for it.
+  void execute(const Command& command, bool refuse, Seconds now);
+  // A finish that was scheduled comes due. Outdated ones are ignored.
+  void finish_due(JobId id, std::uint32_t stamp, Seconds now);
+  // Every job with a device there dies.
+  void fail_node(NodeId node, Seconds now);
+  void return_node(NodeId node) { down_[node] = false; }
+  void set_load(JobId id, double requests_per_s, Seconds now);
+  void end_service(JobId id, Seconds now);
+  // The controller refused to run it (admission control).
+  void reject(JobId id, Seconds now);
+
+  double busy_devices() const { return static_cast<double>(busy_milli_) / kWhole; }
+  std::uint32_t active() const { return active_; }
+  std::uint32_t running() const { return running_; }
+  std::vector<JobRecord>& records() { return records_; }
+  std::vector<Span>& timeline() { return timeline_; }
+  double requests() const { return requests_; }
+  double served() const { return served_; }
+
+ private:
+  struct TrueJob {
+    const TraceJob* trace = nullptr;
+    double work_left = 0;
+    double saved_work_left = 0;  // as of the last checkpoint
+    double rate = 0;             // work per second while `running`
+    Seconds since = 0;           // progress is counted from here
+    Seconds run_from = 0;        // of this run, for records
+    std::uint32_t epoch = 0, number = 0, stamp = 0;
+    bool running = false, over = false;
+    Outcome answer = Outcome::kDone;  // to command `number`
+    float load = 0;
+    std::unique_ptr<Allocation> held;  // while running
+  };
+
+  void start(JobId id, const Command& command, Seconds now);
+  void stop(JobId id, Seconds now);
+  void resize(JobId id, const Command& command, Seconds now);
+  void occupy(JobId id, const Allocation& allocation);
+  void vacate(JobId id, Seconds now);
+  void close_stay(JobId id, Seconds now);
+  // Counts progress so far and forgets the scheduled finish.
+  void settle(TrueJob& job, Seconds now);
+  // Sets the rate from what the job now holds and beside whom, and schedules its finish.
+  void run_on(JobId id, Seconds now);
+  void rerate_neighbours(JobId id, const Allocation& of, Seconds now);
+  double true_rate(JobId id) const;
+  double interference(JobId id, const TrueJob& job) const;
+  void end(JobId id, Seconds now);
+  void serve(TrueJob& job, Seconds now);
+  void tell_outcome(const Command& command, Outcome outcome, double work_done, Seconds now);
+
+  const Cluster& cluster_;
+  const SimOptions& options_;
+  const PairTable* pairs_;
+  EventQueue& queue_;
+  Metrics& metrics_;
+  Listener& listener_;
+  std::vector<TrueJob> jobs_;
+  std::vector<JobRecord> records_;
+  std::vector<std::uint16_t> used_milli_;         // by device
+  std::vector<bool> down_;                         // by node
+  std::map<DeviceId, std::vector<JobId>> shared_;  // devices with shares below whole
+  std::vector<double> contention_at_submit_;
+  std::vector<Span> timeline_;
+  std::int64_t busy_milli_ = 0;
+  std::uint32_t active_ = 0, running_ = 0;
+  double requests_ = 0, served_ = 0;
+};
+
+}  // namespace weft
