@@ -1,0 +1,95 @@
+// The command line: words in, verbs out. Wiring only.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "sim_options.h"
+
+namespace weft {
+namespace {
+
+constexpr int kBadUsage = 2;
+
+void add_sim_world(CLI::App& sim, SimArguments& a) {
+  SimOptions& o = a.options;
+  sim.add_option("--start-cost", o.start_cost, "seconds before a job's first progress")
+      ->check(CLI::NonNegativeNumber);
+  sim.add_option("--restart-cost", o.restart_cost, "seconds before progress after a preemption")
+      ->check(CLI::NonNegativeNumber);
+  sim.add_option("--checkpoint-interval", o.checkpoint_interval,
+                 "seconds between checkpoints; a crash loses the work since the last (0: none lost)")
+      ->check(CLI::NonNegativeNumber);
+  sim.add_option("--node-mtbf", o.faults.node_mtbf, "mean seconds between failures of one node")
+      ->check(CLI::NonNegativeNumber);
+  sim.add_option("--repair", o.faults.repair_mean, "mean seconds until a failed node is back")
+      ->check(CLI::PositiveNumber);
+  sim.add_option("--spot-mtbf", o.faults.spot_mtbf, "mean seconds until a spot node is revoked")
+      ->check(CLI::NonNegativeNumber);
+  sim.add_option("--spot-gone", o.faults.spot_gone_mean, "mean seconds until it is offered again")
+      ->check(CLI::PositiveNumber);
+  sim.add_option("--spot-notice", o.faults.spot_notice, "seconds of notice before a revocation")
+      ->check(CLI::NonNegativeNumber);
+  sim.add_option("--faults", a.faults, "recorded outages: CSV of at_s,node,duration_s[,notice_s]");
+  sim.add_option("--delay", o.channel.delay_mean, "mean seconds a command or outcome travels")
+      ->check(CLI::NonNegativeNumber);
+  sim.add_option("--loss", o.channel.loss, "share of commands and outcomes lost")
+      ->check(CLI::Range(0.0, 0.9));
+  sim.add_option("--duplication", o.channel.duplication, "share of outcomes delivered twice")
+      ->check(CLI::Range(0.0, 1.0));
+  sim.add_option("--refusal", o.channel.refusal, "share of commands refused")
+      ->check(CLI::Range(0.0, 0.9));
+}
+
+void add_sim_options(CLI::App& sim, SimArguments& a) {
+  sim.add_option("--cluster", a.clusters, "16x8, v100:2x4,p100:4x4 or a YAML file; repeatable");
+  sim.add_option("--trace", a.trace, "job trace (docs/formats.md)");
+  sim.add_option("--policy", a.policies, "policies by name or YAML file, comma separated")
+      ->delimiter(',');
+  sim.add_option("--place", a.place, "placement in place of the policies' own");
+  sim.add_option("--format", a.format, "trace format instead of detecting it");
+  sim.add_option("--profiles", a.profiles, "companion file or folder of the trace");
+  sim.add_option("--estimates", a.estimates, "oracle, user, history or noisy:SIGMA");
+  sim.add_option("--replicate", a.options.replicate, "copies of every job")
+      ->check(CLI::Range(1, 100000));
+  sim.add_option("--load", a.loads, "arrivals this many times as fast; several make a sweep")
+      ->delimiter(',')
+      ->check(CLI::Range(1e-3, 1e3));
+  sim.add_option("--seed", a.seed, "of everything random");
+  sim.add_option("--seeds", a.seeds, "runs with seeds seed, seed+1, ...; prints mean ± deviation")
+      ->check(CLI::Range(1, 1000));
+  sim.add_option("--threads", a.threads, "runs at a time (0: one per core)")
+      ->check(CLI::Range(0, 1024));
+  sim.add_flag("--json", a.json, "print JSON");
+  sim.add_flag("--csv", a.csv, "print the table as CSV");
+  sim.add_flag("--md", a.markdown, "print the table as Markdown");
+  sim.add_flag("--list-policies", a.list_policies, "print every policy with its rule's source");
+  sim.add_option("--jobs-out", a.jobs_out, "write one CSV row per job");
+  sim.add_option("--decisions", a.decisions, "write every event, decision and command");
+  sim.add_option("--report", a.report, "write one HTML page with charts and the GPU timeline");
+  add_sim_world(sim, a);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Weft schedules deep-learning clusters, in simulation and for real."};
+  app.set_version_flag("--version", WEFT_VERSION);
+  app.require_subcommand(1);
+  SimArguments arguments;
+  CLI::App* sim = app.add_subcommand("sim", "replay a trace of jobs under one or more policies");
+  add_sim_options(*sim, arguments);
+  sim->footer("example: weft sim --cluster 16x8 --trace jobs.csv --policy fifo,srtf,2d-las\n"
+              "         weft sim explain JOB --cluster 16x8 --trace jobs.csv --policy fifo");
+  CLI::App* explain = sim->add_subcommand("explain", "say why one job waited");
+  explain->add_option("job", arguments.explain, "name of the job in the trace")->required();
+  explain->fallthrough();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadUsage;
+  }
+  return run_sim(arguments);
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) { return weft::run(argc, argv); }

@@ -1,0 +1,263 @@
+// `weft sim`: reads the inputs, runs policies × clusters × loads × seeds, shows the results.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "base/files.h"
+#include "base/progress.h"
+#include "base/stopwatch.h"
+#include "decision_log.h"
+#include "fault_reader.h"
+#include "policy/composition.h"
+#include "report.h"
+#include "sim/engine.h"
+#include "sim_options.h"
+#include "sim_output.h"
+#include "trace_source.h"
+
+namespace weft {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kNo = 1;
+constexpr int kBadInput = 2;
+
+int fail(const Error& error) {
+  std::fputs(fmt::format("weft sim: {}\n", error.text()).c_str(), stderr);
+  return kBadInput;
+}
+
+// A cluster with the trace read for it: menus name the cluster's device types.
+struct Setting {
+  Cluster cluster;
+  Trace trace;
+  double parse_s = 0;
+  double load = 1;
+};
+
+struct Run {
+  const Setting* setting = nullptr;
+  const Policy* policy = nullptr;
+  std::string place;
+  std::uint64_t seed = 1;
+  std::unique_ptr<DecisionLog> log;
+  RunResult result;
+  std::unique_ptr<Error> error;
+};
+
+struct Plan {
+  std::vector<std::unique_ptr<Setting>> settings;
+  std::vector<std::unique_ptr<Policy>> policies;
+  std::vector<std::string> places;  // of each policy
+  SimOptions options;
+};
+
+Status check_arguments(const SimArguments& a) {
+  if (a.clusters.empty() || a.trace.empty() || a.policies.empty()) {
+    return Error{ErrorKind::kInvalidInput, "--cluster, --trace and --policy are needed",
+                 "weft sim --cluster 16x8 --trace jobs.csv --policy fifo,srtf"};
+  }
+  const size_t runs = a.policies.size() * a.clusters.size() * a.loads.size();
+  if (!a.decisions.empty() && runs * static_cast<size_t>(a.seeds) > 1) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("--decisions writes the log of one run; this asks for {}",
+                             runs * static_cast<size_t>(a.seeds)),
+                 "give one policy, one cluster, one load and one seed"};
+  }
+  if (!a.explain.empty() && runs > 1) {
+    return Error{ErrorKind::kInvalidInput, "explain takes one policy, one cluster and one load", ""};
+  }
+  return {};
+}
+
+Status make_policies(const SimArguments& a, Plan& plan) {
+  for (const std::string& name : a.policies) {
+    auto composition = find_policy(name);
+    if (!composition.ok()) return composition.error();
+    if (!a.place.empty()) composition->place = {a.place, {}};
+    auto policy = assemble(*composition);
+    if (!policy.ok()) return policy.error();
+    plan.policies.push_back(std::move(policy).value());
+    plan.places.push_back(composition->place.name);
+  }
+  return {};
+}
+
+Status make_settings(const SimArguments& a, Plan& plan) {
+  for (const std::string& text : a.clusters) {
+    auto cluster = read_cluster(text);
+    if (!cluster.ok()) return cluster.error();
+    for (double load : a.loads) {
+      auto setting = std::make_unique<Setting>();
+      setting->cluster = *cluster;
+      const double before = thread_cpu_seconds();
+      auto trace = load_trace(a.trace, setting->cluster, {a.format, a.profiles}, load);
+      if (!trace.ok()) return trace.error();
+      setting->trace = std::move(trace).value();
+      setting->parse_s = thread_cpu_seconds() - before;
+      setting->load = load;
+      plan.settings.push_back(std::move(setting));
+    }
+  }
+  return {};
+}
+
+void execute(const SimArguments& a, const Plan& plan, Run& run, bool show_progress) {
+  ProgressLine line;
+  SimRequest request;
+  request.cluster = &run.setting->cluster;
+  request.trace = &run.setting->trace;
+  request.policy = run.policy;
+  request.options = plan.options;
+  request.options.seed = run.seed;
+  request.options.record_timeline = !a.report.empty();
+  request.journal = run.log.get();
+  if (show_progress) {
+    request.progress = [&](Seconds now, long done, long total) {
+      line.show(static_cast<double>(done), static_cast<double>(total),
+                fmt::format("{}: {} of {} jobs, {:.1f} simulated days", run.policy->name(), done,
+                            total, now / 86400));
+    };
+  }
+  auto result = simulate(request);
+  if (!result.ok()) {
+    run.error = std::make_unique<Error>(result.error());
+    return;
+  }
+  run.result = std::move(result).value();
+  run.result.place = run.place;
+  run.result.parse_s = run.setting->parse_s;
+  run.result.cpu_s += run.setting->parse_s;
+}
+
+void execute_all(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
+  const auto cores = std::max(1u, std::thread::hardware_concurrency());
+  const size_t wanted = a.threads > 0 ? static_cast<size_t>(a.threads) : cores;
+  const size_t workers = std::min(wanted, runs.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < runs.size(); i = next++) execute(a, plan, runs[i], workers == 1);
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < workers; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::vector<Run> list_runs(const SimArguments& a, const Plan& plan) {
+  std::vector<Run> runs;
+  for (const auto& setting : plan.settings) {
+    for (size_t p = 0; p < plan.policies.size(); ++p) {
+      for (int s = 0; s < a.seeds; ++s) {
+        Run& run = runs.emplace_back();
+        run.setting = setting.get();
+        run.policy = plan.policies[p].get();
+        run.place = plan.places[p];
+        run.seed = a.seed + static_cast<std::uint64_t>(s);
+        if (!a.decisions.empty()) run.log = std::make_unique<DecisionLog>();
+      }
+    }
+  }
+  return runs;
+}
+
+int show(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
+  std::vector<RunResult> results;
+  std::vector<double> loads;
+  for (Run& run : runs) {
+    if (run.error != nullptr) return fail(*run.error);
+    results.push_back(std::move(run.result));
+    loads.push_back(run.setting->load);
+  }
+  const Setting& first = *plan.settings.front();
+  const auto write = [&](const std::string& path, const std::string& text) {
+    return path.empty() ? Status{} : write_file_atomically(path, text);
+  };
+  Status written = write(a.decisions, a.decisions.empty() ? "" : runs.front().log->text());
+  if (written.ok() && !a.jobs_out.empty()) {
+    written = write(a.jobs_out, jobs_csv(results, first.trace, plan.options.replicate));
+  }
+  if (written.ok() && !a.report.empty()) {
+    ReportInput input{&first.cluster, &first.trace, plan.options.replicate, {}};
+    for (const RunResult& result : results) input.runs.push_back(&result);
+    written = write(a.report, report_html(input));
+  }
+  if (!written.ok()) return fail(written.error());
+  const std::vector<RunGroup> groups = group_by_seed(results, loads);
+  if (a.json) {
+    std::fputs(runs_json(results, loads, first.trace).c_str(), stdout);
+    return kDone;
+  }
+  const Table table = comparison_table(groups);
+  if (a.csv || a.markdown) {
+    std::fputs((a.csv ? table.csv() : table.markdown()).c_str(), stdout);
+    return kDone;
+  }
+  std::fputs(fmt::format("{} jobs of {} ({}) on {}: {} devices; estimates: {}\n\n{}\n{}\n",
+                         results.front().jobs, first.trace.path, first.trace.format,
+                         first.cluster.text, first.cluster.device_count(),
+                         results.front().estimates, table.text(), verdict(groups)).c_str(),
+             stdout);
+  return kDone;
+}
+
+int explain(const SimArguments& a, Plan& plan) {
+  const Setting& setting = *plan.settings.front();
+  const std::vector<TraceJob>& jobs = setting.trace.jobs;
+  const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const TraceJob& candidate) {
+    return candidate.submission->name == a.explain;
+  });
+  if (job == jobs.end()) {
+    return fail({ErrorKind::kNotFound,
+                 fmt::format("{} has no job named '{}'", setting.trace.path, a.explain),
+                 jobs.empty() ? "" : fmt::format("the first job is '{}'",
+                                                 jobs.front().submission->name)});
+  }
+  const auto index = static_cast<size_t>(job - jobs.begin()) * plan.options.replicate;
+  plan.options.watch = static_cast<JobId>(index);
+  ReasonLog log;
+  SimRequest request{&setting.cluster, &setting.trace, plan.policies.front().get(), plan.options,
+                     {}, &log};
+  request.options.seed = a.seed;
+  auto result = simulate(request);
+  if (!result.ok()) return fail(result.error());
+  std::fputs(explanation(a.explain, *job->submission, result->records[index], log.reasons(),
+                         result->policy).c_str(), stdout);
+  return kDone;
+}
+
+int list_policies() {
+  Table table({"<policy", "<rule", "<source"});
+  for (const Composition& c : known_policies()) table.row({c.name, c.summary, c.source});
+  std::fputs(table.text().c_str(), stdout);
+  return kDone;
+}
+
+}  // namespace
+
+int run_sim(const SimArguments& a) {
+  if (a.list_policies) return list_policies();
+  Plan plan;
+  plan.options = a.options;
+  if (const Status s = check_arguments(a); !s.ok()) return fail(s.error());
+  auto estimates = parse_estimates(a.estimates);
+  if (!estimates.ok()) return fail(estimates.error());
+  plan.options.estimates = *estimates;
+  if (const Status s = make_policies(a, plan); !s.ok()) return fail(s.error());
+  if (const Status s = make_settings(a, plan); !s.ok()) return fail(s.error());
+  if (!a.faults.empty()) {
+    auto outages = read_outages(a.faults, plan.settings.front()->cluster);
+    if (!outages.ok()) return fail(outages.error());
+    plan.options.faults.recorded = std::move(outages).value();
+  }
+  if (!a.explain.empty()) return explain(a, plan);
+  std::vector<Run> runs = list_runs(a, plan);
+  execute_all(a, plan, runs);
+  return show(a, plan, runs);
+}
+
+}  // namespace weft

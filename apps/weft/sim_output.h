@@ -1,0 +1,36 @@
+// How results of `weft sim` are shown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/table.h"
+#include "model/trace.h"
+#include "sim/metrics.h"
+
+namespace weft {
+
+// Runs that differ only in their seed.
+struct RunGroup {
+  std::string label;
+  double load = 1;
+  std::vector<const RunResult*> runs;
+  double mean(double (*value)(const RunResult&)) const;
+  double deviation(double (*value)(const RunResult&)) const;
+};
+
+std::vector<RunGroup> group_by_seed(const std::vector<RunResult>& runs,
+                                    const std::vector<double>& loads);
+// One row per group; the first is the baseline.
+Table comparison_table(const std::vector<RunGroup>& groups);
+// "2d-las beats fifo: mean JCT 0.40x (± 0.02, 5 seeds)"
+std::string verdict(const std::vector<RunGroup>& groups);
+std::string runs_json(const std::vector<RunResult>& runs, const std::vector<double>& loads,
+                      const Trace& trace);
+// One row per job of every run.
+std::string jobs_csv(const std::vector<RunResult>& runs, const Trace& trace,
+                     std::uint32_t replicate);
+// The name of job `index` of a run; copies made by --replicate are numbered.
+std::string job_name(const Trace& trace, std::uint32_t replicate, size_t index);
+
+}  // namespace weft
