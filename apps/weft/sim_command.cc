@@ -182,7 +182,10 @@ int show(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
     written = write(a.jobs_out, jobs_csv(results, first.trace, plan.options.replicate));
   }
   if (written.ok() && !a.report.empty()) {
-    ReportInput input{&first.cluster, &first.trace, plan.options.replicate, {}};
+    ReportInput input;
+    input.cluster = &first.cluster;
+    input.trace = &first.trace;
+    input.replicate = plan.options.replicate;
     for (const RunResult& result : results) input.runs.push_back(&result);
     written = write(a.report, report_html(input));
   }

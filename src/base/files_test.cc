@@ -73,7 +73,9 @@ TEST_F(FilesTest, ReadsAPipeUpToTheLimit) {
     ::close(ends[1]);
     const Result<std::string> read = read_file("/dev/fd/" + std::to_string(ends[0]), limit);
     EXPECT_EQ(read.ok(), limit == 5);
-    if (read.ok()) EXPECT_EQ(*read, "hello");
+    if (read.ok()) {
+      EXPECT_EQ(*read, "hello");
+    }
     ::close(ends[0]);
   }
 }

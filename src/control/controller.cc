@@ -175,6 +175,7 @@ void Controller::finished(const Event& event) {
     state_.ledger.give(job.id, job.held);
     job.held.clear();
   }
+  state_.ended_service_s.push_back(job.closed_device_s);
   if (options_.estimates_from_history) history_.ended(*job.spec, job.closed_run_s);
   end(job);
   dispatch_.release(event.job);

@@ -58,6 +58,7 @@ Result<std::unique_ptr<Policy>> assemble(const Composition& composition);
 Result<std::unique_ptr<Key>> make_key(const Part& part);
 Result<std::unique_ptr<Place>> make_place(const Part& part);
 Result<std::unique_ptr<Guard>> make_guard(const Part& part);
+Result<std::vector<std::unique_ptr<Guard>>> make_guards(const std::vector<Part>& parts);
 std::vector<std::string> place_names();
 
 // Every policy that has a name of its own, in the order of docs/policies.md.

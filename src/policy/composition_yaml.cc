@@ -82,6 +82,11 @@ Result<Composition> parse_composition(const std::string& yaml, const std::string
                    fmt::format("{}: a policy must be a map of its parts", path), ""};
     }
     if (root["base"] && root["base"].IsScalar()) {
+      if (root["base"].Scalar().ends_with(".yaml") || root["base"].Scalar().ends_with(".yml")) {
+        return Error{ErrorKind::kInvalidInput,
+                     fmt::format("{}: base is '{}'; it must be a policy with a name of its own",
+                                 place_of(path, root["base"]), root["base"].Scalar()), ""};
+      }
       auto base = find_policy(root["base"].Scalar());
       if (!base.ok()) return base.error();
       composition = *base;

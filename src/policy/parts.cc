@@ -5,7 +5,6 @@
 
 #include "policy/composition.h"
 #include "policy/keys/keys.h"
-#include "policy/list.h"
 
 namespace weft {
 namespace {
@@ -78,18 +77,6 @@ const Makers<Guard>& guard_makers() {
   return makers;
 }
 
-Result<ListOptions> list_options(const Part& part) {
-  Settings settings(part);
-  ListOptions options;
-  options.preempt = settings.flag("preempt", false);
-  const std::string backfill = settings.word("backfill", "none", {"none", "easy", "any"});
-  options.backfill = backfill == "easy"  ? ListOptions::Backfill::kEasy
-                     : backfill == "any" ? ListOptions::Backfill::kAny
-                                         : ListOptions::Backfill::kNone;
-  if (const Status status = settings.done(); !status.ok()) return status.error();
-  return options;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Key>> make_key(const Part& part) { return make(key_makers(), part, "key"); }
@@ -104,25 +91,14 @@ Result<std::unique_ptr<Guard>> make_guard(const Part& part) {
 
 std::vector<std::string> place_names() { return names(place_makers()); }
 
-Result<std::unique_ptr<Policy>> assemble(const Composition& c) {
-  if (c.allocate.name != "list") {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("unknown allocate '{}'; known: list", c.allocate.name), ""};
-  }
-  auto options = list_options(c.allocate);
-  if (!options.ok()) return options.error();
-  auto key = make_key(c.key);
-  if (!key.ok()) return key.error();
-  auto place = make_place(c.place);
-  if (!place.ok()) return place.error();
+Result<std::vector<std::unique_ptr<Guard>>> make_guards(const std::vector<Part>& parts) {
   std::vector<std::unique_ptr<Guard>> guards;
-  for (const Part& part : c.guards) {
+  for (const Part& part : parts) {
     auto guard = make_guard(part);
     if (!guard.ok()) return guard.error();
     guards.push_back(std::move(guard).value());
   }
-  return std::unique_ptr<Policy>(std::make_unique<ListPolicy>(
-      c.name, *options, std::move(key).value(), std::move(place).value(), std::move(guards)));
+  return guards;
 }
 
 }  // namespace weft

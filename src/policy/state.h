@@ -70,6 +70,7 @@ struct State {
   std::uint32_t waiting = 0;    // jobs in kWaiting
   std::uint32_t placed = 0;     // jobs in kPlaced
   std::shared_ptr<const PairTable> pairs;  // may be null
+  std::vector<double> ended_service_s;  // device-seconds that ended jobs got, in order of ending
   JobId watched = kNoJob;       // the job whose waiting is to be explained
 
   const Cluster& cluster() const { return ledger.cluster(); }

@@ -104,8 +104,7 @@ class Engine : public Executor, public Listener, private Journal {
   std::vector<Event> inbox_;  // told by the world, not yet handled
   Seconds now_ = 0;
   size_t next_arrival_ = 0;
-  long ended_ = 0, events_ = 0;
-  Seconds last_end_ = 0;
+  long events_ = 0;
 };
 
 void Engine::drain() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 #include "policy/solve/choose_prices.h"
@@ -340,6 +341,7 @@ ChooseResult choose(const ChooseProblem& problem, std::span<const double> warm_p
                                      : problem.first_option.back() == problem.options.size());
   CHECK(warm_price.empty() || warm_price.size() == problem.capacity.size());
   CHECK(limits.price_rounds >= 1);
+  for (const std::int64_t devices : problem.capacity) CHECK(devices >= 0);
   const Pruned pruned = prune(problem);
   ChoosePrices prices = find_prices(pruned.problem, warm_price, limits);
   ChooseResult result;

@@ -25,7 +25,7 @@ struct ChooseOption {
 };
 
 // Requires: first_option starts with 0, does not decrease and ends with options.size(); values are
-// finite; devices >= 0; type < capacity.size(). An option worth 0 or less is never taken, for a job
+// finite; devices and capacity >= 0; type < capacity.size(). An option worth 0 or less is never taken, for a job
 // without any option counts 0 (shift the values of a job when running nothing has another worth).
 struct ChooseProblem {
   std::vector<std::int64_t> capacity;  // devices per type
