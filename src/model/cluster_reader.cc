@@ -105,7 +105,7 @@ Result<Cluster> parse_cluster_shorthand(const std::string& text) {
 Result<Cluster> read_cluster(const std::string& text) {
   if (looks_like_shorthand(text)) return parse_cluster_shorthand(text);
   if (!is_file(text)) {
-    return wrong(fmt::format("{} is neither a shorthand nor {}", shown(text),
+    return wrong(fmt::format("'{}' is neither a shorthand nor {}", text,
                              is_folder(text) ? "a file: it is a folder" : "a file that exists"));
   }
   const Result<std::string> content = read_file(text, kMaxYamlBytes);

@@ -33,7 +33,7 @@ TEST(ClusterShorthand, ComplainsWithValueAndLimit) {
       {"too many in all", "16000000x1,1x1", "has 16000001 devices or more; the limit is 16000000"},
       {"overflow", "99999999999999999999x8", "is neither a shorthand nor a file that exists"},
       {"no type", ":4x4", "is neither a shorthand nor a file"},
-      {"nothing", "", "cluster empty is neither"},
+      {"nothing", "", "cluster '' is neither"},
       {"a trailing comma", "4x4,", "is neither a shorthand nor a file"},
       {"a folder", "/", "it is a folder"},
   };

@@ -88,7 +88,7 @@ BatchChoice best_batch(const StepTimeModel& model, GradientNoise noise, Gang gan
     const int low = std::max(limits.local_min, (limits.initial + parts - 1) / parts);
     int high = std::min(limits.local_max, limits.largest / parts);
     // One replica sees one gradient per step and cannot tell noise from signal, so it splits any
-    // batch above the initial one (Pollux, section 4.1).
+    // batch above the initial one (as AdaptDL does).
     if (gang.replicas == 1 && accumulation == 0) high = std::min(high, limits.initial);
     if (limits.largest / parts < limits.local_min) return best;
     if (low > high) continue;

@@ -17,8 +17,9 @@ using Parameters = std::array<double, kParameters>;
 constexpr double kLogFree = -18.42;  // 10 ns: an exchange nobody has seen yet
 constexpr double kLogMost = 9.2;
 constexpr double kOverlapMost = 10;
-// Weights of the priors "little overlap" and "little growth with replicas" (Pollux, appendix, uses
-// them on root mean squares; here the errors are mean squares, hence smaller weights).
+// Weights of the priors "little overlap" and "little growth with replicas" (AdaptDL
+// uses 1e-3 and 1e-2 on root mean squares; here the errors are mean squares, hence smaller
+// weights).
 constexpr double kOverlapPrior = 1e-4;
 constexpr double kGrowthPrior = 1e-3;
 

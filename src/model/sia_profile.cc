@@ -172,8 +172,8 @@ void read_step_times(const std::string& folder, const std::string& type, bool pi
 }
 
 // A pipeline's files give the forward time of one stage on one microbatch. A step fills and drains
-// the pipeline and passes over it three times, forward and twice as long backward (Sia,
-// section 3.4).
+// the pipeline and passes over it three times, forward and twice as long backward; the
+// artifact's simulator leaves the exchange out of the step, here it is added.
 std::vector<StepTable::Row> as_pipelines(std::span<const StepTable::Row> rows, int stage_count) {
   std::vector<StepTable::Row> result;
   for (const StepTable::Row& row : rows) {

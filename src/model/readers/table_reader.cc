@@ -19,7 +19,7 @@ void complain(Complaints& complaints, const std::string& path, long line,
 }
 
 Status check_is_text(const TextFile& file) {
-  if (trimmed(file.text).empty()) {
+  if (file.text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return Error{ErrorKind::kInvalidInput, file.path + ": is empty", ""};
   }
   if (const auto bad = find_bad_byte(file.text)) {

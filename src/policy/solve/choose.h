@@ -24,13 +24,14 @@ struct ChooseOption {
   TypeId type = 0;
 };
 
+// Job j owns options [first_option[j], first_option[j+1]).
 // Requires: first_option starts with 0, does not decrease and ends with options.size(); values are
-// finite; devices and capacity >= 0; type < capacity.size(). An option worth 0 or less is never taken, for a job
-// without any option counts 0 (shift the values of a job when running nothing has another worth).
+// finite; devices and capacity >= 0; type < capacity.size(). An option worth 0 or less is never
+// taken, for a job without any option counts 0 (shift the values of a job when running nothing has
+// another worth).
 struct ChooseProblem {
   std::vector<std::int64_t> capacity;  // devices per type
-  std::vector<std::uint32_t>
-      first_option;  // job j owns options [first_option[j], first_option[j+1])
+  std::vector<std::uint32_t> first_option;
   std::vector<ChooseOption> options;
 
   std::size_t jobs() const { return first_option.empty() ? 0 : first_option.size() - 1; }
@@ -47,8 +48,8 @@ inline constexpr std::int32_t kNoOption = -1;
 struct ChooseResult {
   std::vector<std::int32_t> choice;  // index into options, or kNoOption, per job
   double value = 0;                  // of the choice
-  double bound = 0;                  // no feasible choice is worth more
-  std::vector<double> price;         // per device of each type; a warm start for the next decision
+  double bound = 0;  // no choice is worth more: the linear relaxation, less options too large alone
+  std::vector<double> price;  // per device of each type; a warm start for the next decision
   int price_rounds = 0;
 
   // How much better than this choice any choice can be, as a share of the bound.
