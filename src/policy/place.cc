@@ -30,6 +30,8 @@ class GangSearch {
                   needs_domain()) {}
 
   bool run(bool scatter, Allocation& out) {
+    const Bytes memory = cluster_.types[type_].memory;
+    if (memory != 0 && configuration_.device_memory > memory) return false;
     if (configuration_.milli < kWhole) return share_devices(out);
     if (needs_domain()) return run_in_domains(scatter, out);
     return pack(out) || (scatter && spread(out));
@@ -43,11 +45,14 @@ class GangSearch {
 
   // Free devices of the node that this placement has not handed out already.
   std::uint32_t room(NodeId node) const {
-    std::uint32_t free = ledger_.free_whole(node);
-    for (const DeviceShare& share : taken_.devices) {
-      if (cluster_.node_of(share.device) == node) free -= std::min(free, 1u);
-    }
-    return free;
+    const std::uint32_t free = ledger_.free_whole(node);
+    return free - std::min(free, devices_on(node, taken_));
+  }
+
+  std::uint32_t devices_on(NodeId node, const Allocation& allocation) const {
+    return static_cast<std::uint32_t>(
+        std::count_if(allocation.devices.begin(), allocation.devices.end(),
+                      [&](const DeviceShare& s) { return cluster_.node_of(s.device) == node; }));
   }
 
   bool suits(NodeId node, std::uint32_t devices) const {
@@ -57,7 +62,7 @@ class GangSearch {
       return false;
     }
     return room(node) >= devices &&
-           node_suits(ledger_, node, devices, job_, configuration_);
+           node_suits(ledger_, node, devices + devices_on(node, taken_), job_, configuration_);
   }
 
   NodeId find(std::uint32_t devices) const {
@@ -205,13 +210,19 @@ class GangSearch {
     }
     if (candidates.size() < left) return false;
     if (order_ == NodeOrder::kBest) std::stable_sort(candidates.begin(), candidates.end());
+    const size_t start = out.devices.size();
     for (const auto& [room, device] : candidates) {
       if (left == 0) break;
+      // `out` holds the replicas placed before this one, too.
+      const NodeId node = cluster_.node_of(device);
+      if (!node_suits(ledger_, node, devices_on(node, out) + 1, job_, configuration_)) continue;
       out.devices.push_back({device, static_cast<std::uint16_t>(configuration_.milli), 0,
                              configuration_.device_memory});
       --left;
     }
-    return true;
+    if (left == 0) return true;
+    out.devices.resize(start);
+    return false;
   }
 
   const Ledger& ledger_;
@@ -270,9 +281,24 @@ void fill_hosts(const Cluster& cluster, const Configuration& c, Allocation& out)
   }
 }
 
+bool PackedPlace::place_on(TypeId type, const State& state, const JobState& job,
+                           std::uint16_t configuration, bool scatter, Allocation& out) const {
+  const Configuration& wanted = job.spec->menu->configurations[configuration];
+  if (wanted.type != kAnyType && wanted.type != type) return false;
+  out.clear();
+  out.configuration = configuration;
+  const Allocation none;
+  if (!GangSearch(state, job, wanted, type, order_, none).run(scatter, out)) return false;
+  std::sort(out.devices.begin(), out.devices.end(),
+            [](const DeviceShare& a, const DeviceShare& b) { return a.device < b.device; });
+  fill_hosts(state.cluster(), wanted, out);
+  return true;
+}
+
 bool PackedPlace::place(const State& state, const JobState& job, std::uint16_t configuration,
                         std::uint32_t replicas, Allocation& out) const {
   const Configuration& wanted = job.spec->menu->configurations[configuration];
+  replicas = std::max(replicas, 1u);
   out.configuration = configuration;
   out.replicas = replicas;
   out.devices.clear();

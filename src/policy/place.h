@@ -10,6 +10,7 @@ class Place {
   virtual ~Place() = default;
 
   // Writes to `out` free devices for `replicas` replicas of the job's configuration.
+  // A service that may have no replica gets one: what is placed holds something.
   // Returns false, with `out` unspecified, if they do not fit now.
   // Ensures: `out` holds whole gangs, ascending by device, only on available nodes.
   virtual bool place(const State& state, const JobState& job, std::uint16_t configuration,
@@ -28,6 +29,10 @@ class PackedPlace : public Place {
   explicit PackedPlace(NodeOrder order, bool scatter = false) : order_(order), scatter_(scatter) {}
   bool place(const State& state, const JobState& job, std::uint16_t configuration,
              std::uint32_t replicas, Allocation& out) const override;
+  // As place() for one replica, on devices of this type only. `scatter` allows what the
+  // constructor's does.
+  bool place_on(TypeId type, const State& state, const JobState& job, std::uint16_t configuration,
+                bool scatter, Allocation& out) const;
 
  private:
   NodeOrder order_;
