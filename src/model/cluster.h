@@ -31,7 +31,6 @@ enum class NodeClass : std::uint8_t { kOnDemand, kSpot };
 struct PriceStep {
   Seconds at = 0;
   double per_device_hour = 0;
-  bool operator==(const PriceStep&) const = default;
 };
 
 // Levels of the domain tree, narrow to wide. A node is its own domain.

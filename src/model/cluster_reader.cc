@@ -64,17 +64,14 @@ Error wrong(const std::string& what) {
                "v100:2x4,k80:6x4, or a file"};
 }
 
-}  // namespace
-
-Result<Cluster> parse_cluster_shorthand(const std::string& text) {
+Result<std::vector<ShorthandGroup>> parse_groups(std::string_view text) {
   constexpr std::size_t kMostGroups = 10'000;
-  Cluster cluster;
-  cluster.text = text;
-  std::uint64_t devices = 0;
   const std::vector<std::string_view> items = items_of(text);
   if (items.size() > kMostGroups) {
     return wrong(fmt::format("has {} groups; the limit is {}", items.size(), kMostGroups));
   }
+  std::vector<ShorthandGroup> groups;
+  std::uint64_t devices = 0;
   for (const std::string_view item : items) {
     const auto group = parse_group(item);
     if (!group) return wrong(fmt::format("group {} is not understood", shown(item)));
@@ -91,12 +88,27 @@ Result<Cluster> parse_cluster_shorthand(const std::string& text) {
       return wrong(fmt::format("{} has {} devices or more; the limit is {}", shown(text), devices,
                                kMaxDevices));
     }
+    groups.push_back(*group);
+  }
+  return groups;
+}
+
+}  // namespace
+
+Result<Cluster> parse_cluster_shorthand(const std::string& text) {
+  const Result<std::vector<ShorthandGroup>> groups = parse_groups(text);
+  if (!groups.ok()) return groups.error();
+  Cluster cluster;
+  cluster.text = text;
+  for (const ShorthandGroup& group : *groups) {
     Node like;
-    like.type = type_of(cluster, group->type);
-    like.devices = static_cast<std::uint16_t>(group->devices);
+    like.type = type_of(cluster, group.type);
+    like.devices = static_cast<std::uint16_t>(group.devices);
     std::size_t next = cluster.nodes.size();
-    cluster.nodes.resize(next + static_cast<std::size_t>(group->nodes), like);
-    for (; next < cluster.nodes.size(); ++next) cluster.nodes[next].name = fmt::format("node-{}", next);
+    cluster.nodes.resize(next + static_cast<std::size_t>(group.nodes), like);
+    for (; next < cluster.nodes.size(); ++next) {
+      cluster.nodes[next].name = fmt::format("node-{}", next);
+    }
   }
   cluster.finish();
   return cluster;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -16,6 +17,7 @@ constexpr Limits kMemoryLimits{0, 1e6};     // GiB
 constexpr Limits kBandwidthLimits{0, 1e9};  // GB/s or Gbit/s
 constexpr Limits kPriceLimits{0, 1e6};
 constexpr Limits kSecondsLimits{0, 1e10};
+constexpr std::size_t kMaxTypes = 1000;
 constexpr double kGigabit = 1e9 / 8;  // bytes
 
 Bytes gibibytes(double gib) { return static_cast<Bytes>(std::llround(gib * double{kGiB})); }
@@ -47,11 +49,13 @@ class ClusterReader {
 
  private:
   void read_types(YamlFields& fields) {
-    const YAML::Node types = fields.get("device_types");
-    if (!types.IsDefined()) return;
+    const YAML::Node* const types = fields.get("device_types");
+    if (types == nullptr) return;
     types_are_listed_ = true;
-    YamlFields by_name(report_, types, "device_types");
-    for (const std::string& name : by_name.keys()) read_type(name, by_name.get(name));
+    YamlFields by_name(report_, *types, "device_types");
+    for (const std::string& name : by_name.keys()) {
+      if (const YAML::Node* const type = by_name.get(name)) read_type(name, *type);
+    }
   }
 
   void read_type(const std::string& name, const YAML::Node& node) {
@@ -82,9 +86,9 @@ class ClusterReader {
 
   DomainCounts read_counts(YamlFields& fields) {
     DomainCounts counts;
-    const YAML::Node node = fields.get("domains");
-    if (!node.IsDefined()) return counts;
-    YamlFields values(report_, node, "domains");
+    const YAML::Node* const node = fields.get("domains");
+    if (node == nullptr) return counts;
+    YamlFields values(report_, *node, "domains");
     constexpr std::int64_t kMost = kMaxDevices;
     counts.nodes_per_leaf = static_cast<std::uint64_t>(values.integer("nodes_per_leaf", 0, 1, kMost));
     counts.leaves_per_rack =
@@ -97,9 +101,9 @@ class ClusterReader {
   }
 
   void read_group(const YAML::Node& node, DomainNames& domains) {
-    if (!report_.visit(node)) return;
     ++groups_;
     YamlFields fields(report_, node, "nodes");
+    if (!fields.is_map()) return;
     fields.require("devices");
     Node like;
     const auto count = static_cast<std::uint64_t>(fields.integer("count", 1, 1, kMaxDevices));
@@ -137,7 +141,7 @@ class ClusterReader {
     const std::string name = fields.text("type", "gpu");
     const TypeId known = find_type(name);
     if (known != kAnyType) return known;
-    if (types_are_listed_ || cluster_.types.size() >= kAnyType - 1) {
+    if (types_are_listed_ || cluster_.types.size() >= kMaxTypes) {
       std::vector<std::string> names;
       for (const DeviceType& type : cluster_.types) names.push_back(type.name);
       fields.complain(fmt::format("nodes.type is {}; it must be one of device_types, {}",
@@ -157,8 +161,8 @@ class ClusterReader {
 
   std::uint32_t read_price(YamlFields& fields) {
     std::vector<PriceStep> series;
-    const YAML::Node node = fields.get("price");
-    if (!node.IsDefined() || node.IsScalar()) {
+    const YAML::Node* const node = fields.get("price");
+    if (node == nullptr || node->IsScalar()) {
       series.push_back({0, fields.number("price", 0, kPriceLimits)});
     } else {
       for (const YAML::Node& element : fields.list("price")) {
@@ -174,11 +178,11 @@ class ClusterReader {
       }
       if (series.empty()) fields.complain("nodes.price is an empty series");
     }
-    for (std::size_t i = 0; i < cluster_.prices.size(); ++i) {
-      if (cluster_.prices[i] == series) return static_cast<std::uint32_t>(i);
-    }
-    cluster_.prices.push_back(std::move(series));
-    return static_cast<std::uint32_t>(cluster_.prices.size() - 1);
+    std::vector<double> key;
+    for (const PriceStep& step : series) key.insert(key.end(), {step.at, step.per_device_hour});
+    const auto [it, added] = prices_.try_emplace(std::move(key), cluster_.prices.size());
+    if (added) cluster_.prices.push_back(std::move(series));
+    return static_cast<std::uint32_t>(it->second);
   }
 
   void check_node_names(const YAML::Node& root) {
@@ -221,6 +225,7 @@ class ClusterReader {
   long groups_ = 0;
   std::uint64_t devices_ = 0;
   std::unordered_map<std::string, long> numbers_;
+  std::map<std::vector<double>, std::size_t> prices_;
   std::unordered_set<std::string_view> names_, places_;
 };
 

@@ -44,13 +44,14 @@ struct JobClass {
 
 // Weights of the hours of a day and of the days of a week, Monday first.
 struct WeekProfile {
-  std::array<double, 24> hours;
-  std::array<double, 7> days;
+  std::array<double, 24> hours{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                               1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  std::array<double, 7> days{1, 1, 1, 1, 1, 1, 1};
 };
 
 struct Arrivals {
-  // Exactly one is given. `load` is the device-time that arrives in a second, divided by the devices
-  // of the cluster, each counted by its speed.
+  // Exactly one is given. `load` is the device-time that arrives in a second, divided by the
+  // devices of the cluster, each counted by its speed.
   std::optional<double> load;
   std::optional<double> rate_per_hour;
   // 0: a Poisson process. 1: a Poisson process whose rate follows `week`. Between: in proportion.
@@ -120,8 +121,8 @@ Status check_generator(const GeneratorSpec& spec);
 Result<Trace> generate(const GeneratorSpec& spec, const Cluster& cluster, std::uint64_t seed,
                        GeneratorReport* report = nullptr);
 
-// The time limit that a user who expects `expected` seconds asks for: the next of 15 and 30 minutes,
-// 1, 2, 4, 8, 12 and 24 hours, 2, 3, 7, 14 and 30 days, or of whole multiples of 30 days.
+// The time limit that a user who expects `expected` seconds asks for: the next of 15 and 30
+// minutes, 1, 2, 4, 8, 12 and 24 hours, 2, 3, 7, 14 and 30 days, or of whole multiples of 30 days.
 Seconds customary_limit(Seconds expected);
 
 }  // namespace weft

@@ -20,6 +20,7 @@ struct ModelProfile {
   double device_util = 0;  // 0..1
   double memory_util = 0;  // 0..1
   Bytes memory = 0;
+  int packing_class = -1;  // 0 light, 1 medium, 2 heavy; -1: not told
 };
 
 struct PairTable {

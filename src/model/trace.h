@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/goodput.h"
 #include "model/pairs.h"
 #include "model/workload.h"
 
@@ -31,6 +32,9 @@ struct Truth {
   double work = 0;
   // Jobs that change their batch size: ascending, the first at 0. Empty: one speed all along.
   std::vector<SpeedPhase> phases;
+  // Elastic jobs whose speed follows gang, batch size and epoch; work is counted in useful steps.
+  // Its on_types are those of the cluster, by TypeId. Null: speed is the rate of the configuration.
+  std::shared_ptr<const Goodput> goodput;
   // Services: load as a step function of trace time, and when the service is taken down.
   std::vector<LoadStep> load;
   Seconds service_end = kNever;

@@ -4,12 +4,13 @@
 #include <functional>
 
 #include "base/files.h"
-#include "base/random.h"
 #include "model/readers/alibaba_reader.h"
 #include "model/readers/gavel_reader.h"
+#include "model/readers/model_draw.h"
 #include "model/readers/pairs_reader.h"
 #include "model/readers/philly_reader.h"
 #include "model/readers/shockwave_reader.h"
+#include "model/readers/sia_reader.h"
 #include "model/readers/trace_text.h"
 #include "model/readers/weft_csv_reader.h"
 #include "model/readers/weft_yaml_reader.h"
@@ -40,6 +41,7 @@ const std::vector<Format>& formats() {
       {"gavel", true, [](const Input& in) { return read_gavel(in.file, in.cluster, in.options); }},
       {"shockwave", true,
        [](const Input& in) { return read_shockwave(in.file, in.cluster, in.options); }},
+      {"sia", true, [](const Input& in) { return read_sia(in.file, in.cluster, in.options); }},
       {"alibaba", false,
        [](const Input& in) { return parse_alibaba_pods(in.file, in.cluster); }},
   };
@@ -67,11 +69,12 @@ std::string_view first_line(std::string_view text) {
 // A trace that names no models may still be run beside a pair table: each job draws its model, all
 // rows being equally likely, as Lucid's authors do for traces that tell nothing about models.
 void draw_models(Trace& trace, const std::shared_ptr<const PairTable>& pairs) {
-  Random random(0);
+  ModelDraw draw;
+  const auto models = static_cast<std::uint32_t>(pairs->models.size());
   trace.pairs = pairs;
   for (TraceJob& job : trace.jobs) {
     auto drawn = std::make_shared<Submission>(*job.submission);
-    drawn->model = static_cast<ModelId>(random.below(pairs->models.size()));
+    drawn->model = static_cast<ModelId>(draw.below(models));
     job.submission = std::move(drawn);
   }
 }

@@ -13,8 +13,6 @@
 
 namespace weft {
 
-class Goodput;  // model/goodput.h: elastic jobs whose batch follows the allocation
-
 // What one step of a configuration sends, for the flow model.
 struct Traffic {
   enum class Pattern : std::uint8_t { kNone, kAllReduce, kAllToAll, kPipeline, kParameterServer };
@@ -47,6 +45,7 @@ struct Configuration {
   double work_per_step = 0;
   double efficiency = 1;  // statistical: progress per work unit
   double watts_cap = 0;   // each device; 0: uncapped
+  std::uint32_t batch = 0;  // fixed total batch size; 0: the job's own, tuned to what it holds
   Traffic traffic;
 
   // Labels.
@@ -96,9 +95,8 @@ struct Submission {
   std::uint32_t max_replicas = 1;
   Seconds latency_objective = 0;
   Adaptation adaptation = Adaptation::kNone;
-  // Shared: one menu (and one profile) serves every like job of a trace.
+  // Shared: one menu serves every like job of a trace.
   std::shared_ptr<const Menu> menu;
-  std::shared_ptr<const Goodput> goodput;
 
   const Configuration& requested() const { return menu->configurations.front(); }
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/readers/trace_builder.h"
 
 namespace weft {
@@ -9,6 +11,7 @@ namespace {
 
 constexpr Bytes kMiB = Bytes{1} << 20;
 constexpr std::int64_t kMaxMilli = 1'000'000'000;
+constexpr std::size_t kMaxTypes = 1000;
 constexpr std::int64_t kMaxMiB = std::int64_t{1} << 32;
 
 std::uint32_t share_of(std::int64_t whole, std::uint32_t parts) {
@@ -88,7 +91,10 @@ class PodReader {
     if (names.next()) {
       for (const std::string_view name : names.fields()) {
         asked.type = find_type(cluster_, name);
-        if (asked.type != kAnyType) menu.configurations.push_back(asked);
+        const bool listed =
+            std::any_of(menu.configurations.begin(), menu.configurations.end(),
+                        [&](const Configuration& other) { return other.type == asked.type; });
+        if (asked.type != kAnyType && !listed) menu.configurations.push_back(asked);
       }
     }
     if (menu.configurations.empty()) {
@@ -131,15 +137,15 @@ Result<Cluster> parse_alibaba_nodes(const TextFile& file) {
     const std::string_view model = rows.text(rows.column("model"));
     if (model.empty()) rows.refuse(rows.column("model"), "the name of a device type");
     node.type = find_type(cluster, model);
-    if (node.type == kAnyType && cluster.types.size() < kAnyType) {
+    if (node.type == kAnyType && cluster.types.size() < kMaxTypes) {
       node.type = static_cast<TypeId>(cluster.types.size());
       cluster.types.emplace_back().name = model;
     }
     cluster.nodes.push_back(std::move(node));
   }
   if (complaints.empty() && cluster.nodes.empty()) complain(complaints, file.path, 1, "has no GPU");
-  if (cluster.types.size() >= kAnyType) {
-    complain(complaints, file.path, 1, fmt::format("has {} device types or more", kAnyType));
+  if (cluster.types.size() >= kMaxTypes) {
+    complain(complaints, file.path, 1, fmt::format("has {} device types or more", kMaxTypes));
   }
   if (!complaints.empty()) return complaints.error(hint);
   cluster.finish();

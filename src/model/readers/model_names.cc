@@ -6,6 +6,7 @@
 
 #include "base/delimited.h"
 #include "base/result.h"
+#include "model/readers/table_reader.h"
 
 namespace weft {
 
@@ -30,9 +31,8 @@ std::string ModelNames::complaint(std::string_view name) const {
   }
   std::vector<std::string> known;
   for (const ModelProfile& model : pairs_->models) known.push_back(model.name);
-  const std::string near = near_miss(std::string(name), known);
   return fmt::format("model {} is not one of the {} of the pair table{}", shown(name), known.size(),
-                     near.empty() ? "" : "; did you mean '" + near + "'?");
+                     did_you_mean(name, known));
 }
 
 }  // namespace weft

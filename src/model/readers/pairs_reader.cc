@@ -39,6 +39,9 @@ void read_alone(TableReader& rows, PairTable& table, Rows& row_of) {
     model.device_util = rows.number(rows.column("gpu_util"), kPercent) / 100;
     model.memory_util = rows.number(rows.column("gmem_util"), kPercent) / 100;
     model.memory = mebibytes(rows.number(rows.column("gmem"), kMebibytes));
+    if (rows.column("label") >= 0 && !rows.text(rows.column("label")).empty()) {
+      model.packing_class = static_cast<int>(rows.integer(rows.column("label"), 0, 2));
+    }
     if (!row_of.try_emplace(model.name, table.models.size()).second) {
       rows.complain(fmt::format("model {} is measured twice", shown(model.name)));
     }

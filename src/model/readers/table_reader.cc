@@ -18,6 +18,12 @@ void complain(Complaints& complaints, const std::string& path, long line,
   complaints.add(read ? fmt::format("{}:{}: {}", path, line, sentence) : std::string());
 }
 
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongest = 64;  // no name is longer, and nearness costs length squared
+  const std::string near = name.size() > kLongest ? "" : near_miss(std::string(name), known);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
 Status check_is_text(const TextFile& file) {
   if (file.text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return Error{ErrorKind::kInvalidInput, file.path + ": is empty", ""};
@@ -44,6 +50,13 @@ TableReader::TableReader(const TextFile& file, DelimitedOptions options, Complai
     return;
   }
   header_line_ = scanner_.line();
+  constexpr std::size_t kMostColumns = 1000;
+  if (scanner_.fields().size() > kMostColumns) {
+    weft::complain(complaints_, path_, header_line_,
+                   fmt::format("the header has {} columns; the limit is {}",
+                               scanner_.fields().size(), kMostColumns));
+    return;
+  }
   for (const std::string_view name : scanner_.fields()) {
     if (column(trimmed(name)) >= 0 && !trimmed(name).empty()) {
       weft::complain(complaints_, path_, header_line_,
@@ -82,10 +95,8 @@ bool TableReader::require(std::initializer_list<std::string_view> names) {
 void TableReader::refuse_unknown(const std::vector<std::string>& known) {
   for (const std::string& name : names_) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string near = near_miss(name, known);
     weft::complain(complaints_, path_, header_line_,
-                   fmt::format("column {} is not known{}", shown(name),
-                               near.empty() ? "" : "; did you mean '" + near + "'?"));
+                   fmt::format("column {} is not known{}", shown(name), did_you_mean(name, known)));
   }
 }
 

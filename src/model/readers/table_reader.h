@@ -36,6 +36,9 @@ struct Limits {
 void complain(Complaints& complaints, const std::string& path, long line,
               std::string_view sentence);
 
+// "; did you mean 'x'?" when a known name is close to `name`, else nothing.
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known);
+
 // Refuses an empty text and bytes that are no text, which every reader would trip over.
 Status check_is_text(const TextFile& file);
 

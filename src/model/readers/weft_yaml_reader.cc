@@ -26,10 +26,7 @@ class YamlReader {
   Result<Trace> read(const YAML::Node& root) {
     YamlFields fields(report_, root, "the trace");
     fields.require("jobs");
-    for (const YAML::Node& job : fields.list("jobs")) {
-      if (!report_.visit(job)) break;
-      read_job(job);
-    }
+    for (const YAML::Node& job : fields.list("jobs")) read_job(job);
     fields.done();
     builder_.set_pairs(models_.pairs());
     return builder_.finish("the keys are described in docs/formats.md");
@@ -38,6 +35,7 @@ class YamlReader {
  private:
   void read_job(const YAML::Node& node) {
     YamlFields fields(report_, node, "job");
+    if (!fields.is_map()) return;
     for (const char* const key : {"name", "submit_s", "menu"}) fields.require(key);
     Submission job;
     job.name = fields.text("name");

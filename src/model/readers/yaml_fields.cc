@@ -1,6 +1,7 @@
 #include "model/readers/yaml_fields.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 
 #include <algorithm>
 
@@ -49,6 +50,10 @@ bool YamlReport::visit(const YAML::Node& node) {
 
 Error yaml_error(const std::string& path, const std::exception& exception) {
   const auto* const marked = dynamic_cast<const YAML::Exception*>(&exception);
+  if (dynamic_cast<const YAML::DeepRecursion*>(&exception) != nullptr) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("{}:{}: is nested too deeply", path, marked->mark.line + 1), ""};
+  }
   return Error{ErrorKind::kInvalidInput,
                marked == nullptr ? fmt::format("{}: {}", path, exception.what())
                                  : fmt::format("{}:{}: {}", path,
@@ -57,7 +62,7 @@ Error yaml_error(const std::string& path, const std::exception& exception) {
 }
 
 Result<YAML::Node> load_yaml(const TextFile& file) {
-  constexpr std::size_t kMostNodes = 2'000'000;
+  constexpr std::size_t kMostNodes = 1'000'000;
   constexpr int kDeepest = 100;
   if (file.text.size() > kMaxYamlBytes) {
     return too_much(file, "bytes", file.text.size(), kMaxYamlBytes);
@@ -87,6 +92,7 @@ YamlFields::YamlFields(YamlReport& report, const YAML::Node& node, std::string w
     report_.complain(node, fmt::format("{} must be a map of keys and values", what_));
     return;
   }
+  is_map_ = true;
   for (const auto& pair : node) {
     if (!report_.visit(node)) return;
     if (!pair.first.IsScalar()) {
@@ -116,40 +122,46 @@ std::vector<std::string> YamlFields::keys() const {
   return keys;
 }
 
-YAML::Node YamlFields::get(std::string_view key) {
-  asked_.emplace_back(key);
+const YAML::Node* YamlFields::get(std::string_view key) {
+  asked_.push_back(key);
+  if (!report_.visit(node_)) return nullptr;
   for (Entry& entry : entries_) {
     if (entry.key != key) continue;
     entry.known = true;
-    return entry.value;
+    return &entry.value;
   }
-  return YAML::Node(YAML::NodeType::Undefined);
+  return nullptr;
 }
 
-std::optional<std::string> YamlFields::scalar(std::string_view key) {
-  const YAML::Node value = get(key);
-  if (!value.IsDefined()) return std::nullopt;
-  if (value.IsScalar()) return value.Scalar();
-  report_.complain(value, fmt::format("{}.{} must be a single value", what_, key));
-  return std::nullopt;
+const std::string* YamlFields::scalar(std::string_view key) {
+  const YAML::Node* const value = get(key);
+  if (value == nullptr) return nullptr;
+  if (value->IsScalar()) return &value->Scalar();
+  report_.complain(*value, fmt::format("{}.{} must be a single value", what_, key));
+  return nullptr;
 }
 
-void YamlFields::refuse(std::string_view key, const YAML::Node& value, std::string_view wanted) {
+void YamlFields::refuse(std::string_view key, std::string_view wanted) {
+  const auto entry = std::find_if(entries_.begin(), entries_.end(),
+                                  [key](const Entry& candidate) { return candidate.key == key; });
+  CHECK(entry != entries_.end());
+  const YAML::Node& value = entry->value;
   report_.complain(value, fmt::format("{}.{} is {}; it must be {}", what_, key,
                                       value.IsScalar() ? shown(value.Scalar()) : "not one value",
                                       wanted));
 }
 
 std::string YamlFields::text(std::string_view key, std::string fallback) {
-  return scalar(key).value_or(std::move(fallback));
+  const std::string* const text = scalar(key);
+  return text == nullptr ? std::move(fallback) : *text;
 }
 
 std::optional<double> YamlFields::optional_number(std::string_view key, const Limits& limits) {
-  const auto text = scalar(key);
-  if (!text) return std::nullopt;
+  const std::string* const text = scalar(key);
+  if (text == nullptr) return std::nullopt;
   const auto value = parse_number(*text);
   if (value && limits.admits(*value)) return value;
-  refuse(key, get(key), "a number " + limits.text());
+  refuse(key, "a number " + limits.text());
   return std::nullopt;
 }
 
@@ -159,11 +171,11 @@ double YamlFields::number(std::string_view key, double fallback, const Limits& l
 
 std::int64_t YamlFields::integer(std::string_view key, std::int64_t fallback, std::int64_t low,
                                  std::int64_t high) {
-  const auto text = scalar(key);
-  if (!text) return fallback;
+  const std::string* const text = scalar(key);
+  if (text == nullptr) return fallback;
   const auto value = parse_integral(*text);
   if (value && *value >= low && *value <= high) return *value;
-  refuse(key, get(key), fmt::format("a whole number from {} to {}", low, high));
+  refuse(key, fmt::format("a whole number from {} to {}", low, high));
   return fallback;
 }
 
@@ -173,37 +185,36 @@ bool YamlFields::flag(std::string_view key, bool fallback) {
 
 int YamlFields::choice(std::string_view key, const std::vector<std::string>& choices,
                        int fallback) {
-  const auto text = scalar(key);
-  if (!text) return fallback;
+  const std::string* const text = scalar(key);
+  if (text == nullptr) return fallback;
   const auto it = std::find(choices.begin(), choices.end(), *text);
   if (it != choices.end()) return static_cast<int>(it - choices.begin());
-  refuse(key, get(key), fmt::format("{}", fmt::join(choices, " or ")));
+  refuse(key, fmt::format("{}", fmt::join(choices, " or ")));
   return fallback;
 }
 
 std::vector<YAML::Node> YamlFields::list(std::string_view key) {
-  const YAML::Node value = get(key);
-  if (!value.IsDefined()) return {};
-  if (!value.IsSequence()) return {value};
+  const YAML::Node* const value = get(key);
+  if (value == nullptr) return {};
+  if (!value->IsSequence()) return {*value};
   std::vector<YAML::Node> elements;
-  for (const auto& element : value) {
-    if (!report_.visit(value)) break;
+  for (const auto& element : *value) {
+    if (!report_.visit(*value)) break;
     elements.push_back(element);
   }
   return elements;
 }
 
 void YamlFields::require(std::string_view key) {
-  if (node_.IsMap() && !has(key)) complain(fmt::format("{} needs '{}'", what_, key));
+  if (is_map_ && !has(key)) complain(fmt::format("{} needs '{}'", what_, key));
 }
 
 void YamlFields::done() {
   for (const Entry& entry : entries_) {
     if (entry.known) continue;
-    const std::string near = near_miss(entry.key, asked_);
     report_.complain(entry.value,
                      fmt::format("{} has the unknown key {}{}", what_, shown(entry.key),
-                                 near.empty() ? "" : "; did you mean '" + near + "'?"));
+                                 did_you_mean(entry.key, {asked_.begin(), asked_.end()})));
   }
 }
 

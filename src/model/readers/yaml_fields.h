@@ -25,11 +25,11 @@ class YamlReport {
       : path_(std::move(path)), complaints_(complaints) {}
 
   void complain(const YAML::Node& node, std::string_view sentence);
-  // Counts one node that is looked at; false, with one complaint, once there were too many.
+  // Counts one look at a key or an element; false, with one complaint, once there were too many.
   bool visit(const YAML::Node& node);
 
  private:
-  static constexpr long kMostVisits = 8'000'000;
+  static constexpr long kMostVisits = 20'000'000;
   std::string path_;
   Complaints& complaints_;
   long visits_ = 0;
@@ -43,17 +43,19 @@ Error yaml_error(const std::string& path, const std::exception& exception);
 inline constexpr std::uint64_t kMaxYamlBytes = std::uint64_t{16} << 20;
 
 // One map. Every get marks its key as known; done() complains of the others.
-// Requires: the report outlives this object.
+// Requires: the report, and every key asked for, outlive this object.
 class YamlFields {
  public:
   // Complains, and holds nothing, when `node` is not a map. `what` names the map in complaints.
   YamlFields(YamlReport& report, const YAML::Node& node, std::string what);
 
+  // Whether the node was a map; if not, that is the only complaint there should be.
+  bool is_map() const { return is_map_; }
   bool has(std::string_view key) const;
   // In the order of the file.
   std::vector<std::string> keys() const;
-  // The value of a key; an undefined node when there is none.
-  YAML::Node get(std::string_view key);
+  // The value of a key; null when there is none.
+  const YAML::Node* get(std::string_view key);
 
   std::string text(std::string_view key, std::string fallback = "");
   double number(std::string_view key, double fallback, const Limits& limits);
@@ -67,8 +69,8 @@ class YamlFields {
   std::vector<YAML::Node> list(std::string_view key);
 
   void complain(std::string_view sentence) { report_.complain(node_, sentence); }
-  // "what.key is 'value'; it must be `wanted`".
-  void refuse(std::string_view key, const YAML::Node& value, std::string_view wanted);
+  // "what.key is 'value'; it must be `wanted`". Requires: has(key).
+  void refuse(std::string_view key, std::string_view wanted);
   void require(std::string_view key);
   // Complains of keys that nobody asked for, with the nearest that somebody did.
   void done();
@@ -79,14 +81,15 @@ class YamlFields {
     YAML::Node value;
     bool known = false;
   };
-  // The scalar text of a key; nothing when absent; a complaint when it is not a scalar.
-  std::optional<std::string> scalar(std::string_view key);
+  // The scalar text of a key; null when absent; a complaint when it is not a scalar.
+  const std::string* scalar(std::string_view key);
 
   YamlReport& report_;
   YAML::Node node_;
   std::string what_;
   std::vector<Entry> entries_;
-  std::vector<std::string> asked_;
+  std::vector<std::string_view> asked_;
+  bool is_map_ = false;
 };
 
 }  // namespace weft

@@ -19,7 +19,7 @@ void read_demand(YamlFields& fields, const Cluster& cluster, Configuration& c) {
   if (const std::string type = fields.text("type"); !type.empty()) {
     c.type = find_type(cluster, type);
     if (c.type == kAnyType) {
-      fields.refuse("type", fields.get("type"),
+      fields.refuse("type",
                     fmt::format("one of the cluster's device types, {}",
                                 fmt::join(type_names(cluster), ", ")));
     }
@@ -65,8 +65,8 @@ Configuration read_yaml_configuration(YamlReport& report, const YAML::Node& node
   Configuration configuration;
   read_demand(fields, cluster, configuration);
   read_speed(fields, configuration);
-  if (const YAML::Node traffic = fields.get("traffic"); traffic.IsDefined()) {
-    configuration.traffic = read_traffic(report, traffic);
+  if (const YAML::Node* const traffic = fields.get("traffic"); traffic != nullptr) {
+    configuration.traffic = read_traffic(report, *traffic);
   }
   configuration.parallelism = fields.text("parallelism");
   configuration.codec = fields.text("codec");

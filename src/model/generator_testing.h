@@ -1,0 +1,40 @@
+// Generators named by their shorthand, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "model/generator.h"
+
+namespace weft {
+
+inline constexpr const char* kLargeCluster = "512x8";
+
+inline Cluster cluster_of(const std::string& text) {
+  Result<Cluster> cluster = parse_cluster_shorthand(text);
+  EXPECT_TRUE(cluster.ok()) << text;
+  return *cluster;
+}
+
+inline GeneratorSpec spec_of(const std::string& text) {
+  Result<GeneratorSpec> spec = parse_generator(text);
+  EXPECT_TRUE(spec.ok()) << (spec.ok() ? "" : spec.error().text());
+  return *spec;
+}
+
+inline Trace trace_of(const std::string& text, const std::string& cluster = kLargeCluster,
+                      GeneratorReport* report = nullptr) {
+  const GeneratorSpec spec = spec_of(text);
+  Result<Trace> trace = generate(spec, cluster_of(cluster), spec.seed, report);
+  EXPECT_TRUE(trace.ok()) << (trace.ok() ? "" : trace.error().text());
+  return *std::move(trace);
+}
+
+inline double devices_of(const TraceJob& job) {
+  const Configuration& asked = job.submission->requested();
+  return asked.devices * (asked.milli / double{kWhole});
+}
+
+}  // namespace weft
