@@ -193,6 +193,10 @@ void Controller::crashed(const Event& event) {
 
 void Controller::progress(const Event& event) {
   JobState& job = state_.jobs[event.job];
+  if (event.report != nullptr && job.phase != Phase::kEnded &&
+      (job.report == nullptr || job.report->serial < event.report->serial)) {
+    job.report = event.report;  // what a job knows about itself outlives its runs
+  }
   if (stale(event) || !job.running) return;
   job.reported_work = event.value;
   job.reported_at = state_.now;

@@ -24,6 +24,22 @@ bool can_resize(const JobState& job, const Allocation& used) {
                     });
 }
 
+// Both ends of a resize: every device of either, with the larger share.
+Allocation covering(const Allocation& from, const Allocation& to) {
+  Allocation both = to;
+  for (const DeviceShare& share : from.devices) {
+    const auto at = std::lower_bound(
+        both.devices.begin(), both.devices.end(), share,
+        [](const DeviceShare& a, const DeviceShare& b) { return a.device < b.device; });
+    if (at == both.devices.end() || at->device != share.device) {
+      both.devices.insert(at, share);
+    } else {
+      at->milli = std::max(at->milli, share.milli);
+    }
+  }
+  return both;
+}
+
 }  // namespace
 
 Dispatch::Dispatch(const Cluster& cluster, State& state, Executor& executor, Seconds timeout,
@@ -41,6 +57,18 @@ void Dispatch::use(const Allocation& allocation, int sign) {
   }
 }
 
+void Dispatch::set_used(Pursuit& pursuit, Allocation allocation) {
+  use(pursuit.used, -1);
+  pursuit.used = std::move(allocation);
+  use(pursuit.used, +1);
+}
+
+void Dispatch::settle_change(Pursuit& pursuit, bool done) {
+  if (pursuit.change == nullptr) return;
+  set_used(pursuit, std::move(done ? pursuit.change->to : pursuit.change->from));
+  pursuit.change.reset();
+}
+
 bool Dispatch::unused(JobId job, const Allocation& wanted) const {
   const std::vector<DeviceShare>& own = pursuits_[job].used.devices;
   size_t next = 0;
@@ -53,16 +81,20 @@ bool Dispatch::unused(JobId job, const Allocation& wanted) const {
   return true;
 }
 
+Command Dispatch::command_of(JobId job, CommandKind kind) const {
+  const Pursuit& pursuit = pursuits_[job];
+  const Allocation* allocation = kind == CommandKind::kStart    ? &pursuit.used
+                                 : kind == CommandKind::kResize ? &pursuit.change->to
+                                                                : nullptr;
+  return {kind, job, pursuit.epoch, pursuit.number, state_.now + timeout_, allocation};
+}
+
 void Dispatch::send(JobId job, CommandKind kind, Standing standing) {
   Pursuit& pursuit = pursuits_[job];
   pursuit.standing = standing;
   ++pursuit.number;
-  const Command command{kind,
-                        job,
-                        pursuit.epoch,
-                        pursuit.number,
-                        state_.now + timeout_,
-                        kind == CommandKind::kStop ? nullptr : &pursuit.used};
+  pursuit.refused = false;
+  const Command command = command_of(job, kind);
   due_.push_back({command.deadline, job, command.number});
   if (journal_ != nullptr) journal_->command(state_.now, command);
   executor_.execute(command);
@@ -85,13 +117,14 @@ void Dispatch::pursue(JobId id) {
     pursuit.blocked = true;
     return;
   }
-  const bool start = pursuit.standing == Standing::kIdle;
-  use(pursuit.used, -1);
-  pursuit.used = job.held;
-  use(pursuit.used, +1);
-  if (start) ++pursuit.epoch;
-  send(id, start ? CommandKind::kStart : CommandKind::kResize,
-       start ? Standing::kStarting : Standing::kResizing);
+  if (pursuit.standing == Standing::kIdle) {
+    set_used(pursuit, job.held);
+    ++pursuit.epoch;
+    return send(id, CommandKind::kStart, Standing::kStarting);
+  }
+  pursuit.change = std::make_unique<Pursuit::Change>(Pursuit::Change{pursuit.used, job.held});
+  set_used(pursuit, covering(pursuit.used, job.held));
+  send(id, CommandKind::kResize, Standing::kResizing);
 }
 
 void Dispatch::retry_blocked() {
@@ -113,6 +146,7 @@ CommandKind Dispatch::confirm(JobId id, std::uint32_t number) {
       return CommandKind::kStart;
     case Standing::kResizing:
       pursuit.standing = Standing::kRunning;
+      settle_change(pursuit, true);
       retry_blocked();
       return CommandKind::kResize;
     case Standing::kStopping:
@@ -126,14 +160,15 @@ CommandKind Dispatch::refuse(JobId id, std::uint32_t number) {
   Pursuit& pursuit = pursuits_[id];
   if (number != pursuit.number || !awaits_outcome(pursuit.standing)) return CommandKind::kNone;
   if (pursuit.standing == Standing::kStarting) return CommandKind::kStart;
-  // The run goes on as it was; the wish stands, so ask again when the timeout has passed.
+  pursuit.refused = true;
   return pursuit.standing == Standing::kStopping ? CommandKind::kStop : CommandKind::kResize;
 }
 
 void Dispatch::release(JobId id) {
   Pursuit& pursuit = pursuits_[id];
-  use(pursuit.used, -1);
+  set_used(pursuit, {});
   pursuit.used.clear();
+  pursuit.change.reset();
   pursuit.standing = Standing::kIdle;
   retry_blocked();
 }
@@ -153,12 +188,18 @@ void Dispatch::resend_due() {
     const Due due = due_.front();
     due_.pop_front();
     Pursuit& pursuit = pursuits_[due.job];
+    if (pursuit.refused) {
+      // The run went on as it was, and the wish may have changed meanwhile.
+      settle_change(pursuit, false);
+      pursuit.standing = Standing::kRunning;
+      pursue(due.job);
+      continue;
+    }
     const CommandKind kind = pursuit.standing == Standing::kStarting   ? CommandKind::kStart
                              : pursuit.standing == Standing::kResizing ? CommandKind::kResize
                                                                        : CommandKind::kStop;
     due_.push_back({state_.now + timeout_, due.job, due.number});
-    executor_.execute({kind, due.job, pursuit.epoch, pursuit.number, state_.now + timeout_,
-                       kind == CommandKind::kStop ? nullptr : &pursuit.used});
+    executor_.execute(command_of(due.job, kind));
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "control/journal.h"
@@ -19,7 +20,13 @@ struct Pursuit {
   std::uint32_t epoch = 0;
   std::uint32_t number = 0;
   bool blocked = false;  // wants a start or resize whose devices are still in use
+  bool refused = false;  // the pending stop or resize was refused; asked anew at its deadline
   Allocation used;       // what the world may be using
+  // While kResizing `used` covers both: the world may be at either end of the change.
+  struct Change {
+    Allocation from, to;
+  };
+  std::unique_ptr<Change> change;
 };
 
 class Dispatch {
@@ -41,7 +48,8 @@ class Dispatch {
   // The world confirmed the pending command. Returns the kind that was confirmed, kNone if the
   // outcome is not of the pending command.
   CommandKind confirm(JobId job, std::uint32_t number);
-  // The pending command will not happen. A refused stop is asked again after the timeout.
+  // The pending command will not happen. A refused stop or resize is asked anew at its deadline,
+  // under a new number: the old one would only be answered as before.
   CommandKind refuse(JobId job, std::uint32_t number);
   // The job uses nothing any more: it finished, crashed or its stop was confirmed.
   void release(JobId job);
@@ -56,8 +64,13 @@ class Dispatch {
   };
 
   void send(JobId job, CommandKind kind, Standing standing);
+  // The pending command, as it goes out now.
+  Command command_of(JobId job, CommandKind kind) const;
   bool unused(JobId job, const Allocation& wanted) const;
   void use(const Allocation& allocation, int sign);
+  // Replaces what the job is believed to use.
+  void set_used(Pursuit& pursuit, Allocation allocation);
+  void settle_change(Pursuit& pursuit, bool done);
   void retry_blocked();
   bool is_pending(const Due& due) const;
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "model/goodput_report.h"
 #include "model/workload.h"
 
 namespace weft {
@@ -13,7 +14,7 @@ enum class EventKind : std::uint8_t {
   kOutcome,    // job, epoch, number, outcome: of a command
   kFinished,   // job, epoch: its work is done
   kCrashed,    // job, epoch: its ranks died
-  kProgress,   // job, epoch, value: work done, value2: work per second
+  kProgress,   // job, epoch, value: work done, value2: work per second; perhaps a report
   kLoad,       // job, value: requests per second of a service
   kNodeDown,   // node
   kNodeUp,     // node
@@ -33,6 +34,7 @@ struct Event {
   NodeId node = kNoNode;
   double value = 0, value2 = 0;
   std::shared_ptr<const Submission> submission;  // kSubmit only
+  std::shared_ptr<const GoodputReport> report;   // kProgress of elastic jobs
   Estimate estimate;  // kSubmit: takes the place of the submission's own if known
 };
 

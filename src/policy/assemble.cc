@@ -1,8 +1,15 @@
 // From a composition to a policy that decides.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "policy/allocators/allocators.h"
+#include "policy/cells.h"
+#include "policy/choose.h"
 #include "policy/composition.h"
 #include "policy/list.h"
+#include "policy/spot_mix.h"
+#include "policy/time_share.h"
 
 namespace weft {
 namespace {
@@ -30,15 +37,90 @@ Assembled assemble_list(const Composition& c) {
   if (!place.ok()) return place.error();
   auto guards = make_guards(c.guards);
   if (!guards.ok()) return guards.error();
-  return std::unique_ptr<Policy>(
-      std::make_unique<ListPolicy>(c.name, *options, std::move(key).value(),
-                                   std::move(place).value(), std::move(guards).value()));
+  auto sharer = make_sharer(c.share);
+  if (!sharer.ok()) return sharer.error();
+  if (*sharer != nullptr &&
+      (options->preempt || options->backfill == ListOptions::Backfill::kEasy)) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("share '{}' does not go with preempt or backfill easy", c.share.name),
+                 "jobs that share leave when they end; set backfill to any or none"};
+  }
+  return std::unique_ptr<Policy>(std::make_unique<ListPolicy>(
+      c.name, *options, std::move(key).value(), std::move(place).value(),
+      std::move(guards).value(), std::move(sharer).value()));
+}
+
+Result<PackedPlace> packed_place(const Part& part) {
+  const std::map<std::string, NodeOrder> orders = {{"first-fit", NodeOrder::kFirst},
+                                                   {"best-fit", NodeOrder::kBest},
+                                                   {"worst-fit", NodeOrder::kWorst}};
+  const auto order = orders.find(part.name);
+  if (order == orders.end() || !part.settings.empty()) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("place '{}' does not go with allocate 'share'; it must be first-fit, "
+                             "best-fit or worst-fit without settings", part.name), ""};
+  }
+  return PackedPlace(order->second);
+}
+
+Assembled assemble_share(const Composition& c) {
+  using Objective = TimeShareOptions::Objective;
+  const std::map<std::string, Objective> objectives = {{"max-min", Objective::kMaxMin},
+                                                       {"finish-time", Objective::kFinishTime},
+                                                       {"makespan", Objective::kMakespan},
+                                                       {"throughput", Objective::kThroughput},
+                                                       {"cost", Objective::kCost}};
+  std::vector<std::string> names;
+  for (const auto& [name, objective] : objectives) names.push_back(name);
+  Settings settings(c.allocate);
+  TimeShareOptions options;
+  options.objective = objectives.at(settings.word("objective", "max-min", names));
+  options.aware = settings.flag("aware", true);
+  options.deadlines = settings.flag("deadlines", false);
+  options.round = settings.number("round", options.round);
+  options.refresh = settings.number("refresh", options.refresh);
+  if (const Status status = settings.done(); !status.ok()) return status.error();
+  if (options.round < 1) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("setting 'round' of part 'share' is {}; it must be at least 1 second",
+                             options.round), ""};
+  }
+  auto place = packed_place(c.place);
+  if (!place.ok()) return place.error();
+  return std::unique_ptr<Policy>(std::make_unique<TimeSharePolicy>(c.name, options, *place));
+}
+
+Assembled assemble_cells(const Composition& c) {
+  Settings settings(c.allocate);
+  std::vector<std::uint32_t> quotas;
+  for (double nodes : settings.numbers("quotas", {})) {
+    quotas.push_back(static_cast<std::uint32_t>(std::max(0.0, nodes)));
+  }
+  if (const Status status = settings.done(); !status.ok()) return status.error();
+  return std::unique_ptr<Policy>(std::make_unique<CellPolicy>(c.name, std::move(quotas)));
+}
+
+Assembled assemble_spot_mix(const Composition& c) {
+  Settings settings(c.allocate);
+  SpotMixOptions options;
+  options.changeover = std::max(0.0, settings.number("changeover", options.changeover));
+  if (const Status status = settings.done(); !status.ok()) return status.error();
+  return std::unique_ptr<Policy>(std::make_unique<SpotMixPolicy>(c.name, options));
 }
 
 // How devices are handed out; each has a header of its name.
 const std::map<std::string, Assembled (*)(const Composition&)>& allocators() {
   static const std::map<std::string, Assembled (*)(const Composition&)> all = {
       {"list", assemble_list},
+      {"cells", assemble_cells},
+      {"choose", assemble_choose},
+      {"spot-mix", assemble_spot_mix},
+      {"fill", assemble_fill},
+      {"quota", assemble_quota},
+      {"reserve", assemble_reserve},
+      {"auction", assemble_auction},
+      {"market", assemble_market},
+      {"share", assemble_share},
   };
   return all;
 }

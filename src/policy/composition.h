@@ -11,6 +11,7 @@
 #include "policy/key.h"
 #include "policy/place.h"
 #include "policy/policy.h"
+#include "policy/share.h"
 
 namespace weft {
 
@@ -58,6 +59,8 @@ Result<std::unique_ptr<Policy>> assemble(const Composition& composition);
 Result<std::unique_ptr<Key>> make_key(const Part& part);
 Result<std::unique_ptr<Place>> make_place(const Part& part);
 Result<std::unique_ptr<Guard>> make_guard(const Part& part);
+// Null for the share "none".
+Result<std::unique_ptr<Sharer>> make_sharer(const Part& part);
 Result<std::vector<std::unique_ptr<Guard>>> make_guards(const std::vector<Part>& parts);
 std::vector<std::string> place_names();
 

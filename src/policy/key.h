@@ -27,6 +27,9 @@ class Key {
     kAlways,   // of every job
   };
   virtual Drift drift() const { return Drift::kFixed; }
+  // Differs from the last call's answer when the keys of all jobs have changed at once, as those of
+  // a key that learns from ended jobs do now and then.
+  virtual std::uint64_t version(const State&) const { return 0; }
   // Drift::kStepped: when the key of this running job changes next if it goes on running.
   virtual Seconds next_step(const State&, const JobState&) const { return kNever; }
 };

@@ -1,19 +1,21 @@
 #include "policy/list.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "policy/list_walk.h"
+#include "policy/services.h"
 
 namespace weft {
 
 ListPolicy::ListPolicy(std::string name, ListOptions options, std::unique_ptr<Key> key,
-                       std::unique_ptr<Place> place, std::vector<std::unique_ptr<Guard>> guards)
+                       std::unique_ptr<Place> place, std::vector<std::unique_ptr<Guard>> guards,
+                       std::unique_ptr<Sharer> sharer)
     : name_(std::move(name)),
       options_(options),
       key_(std::move(key)),
       place_(std::move(place)),
-      guards_(std::move(guards)) {
+      guards_(std::move(guards)),
+      sharer_(std::move(sharer)) {
   for (const auto& guard : guards_) tenant_in_shape_ |= guard->depends_on_tenant();
 }
 
@@ -25,14 +27,6 @@ void ListPolicy::decide(Draft& draft, const Change& change, PolicyMemory& memory
   walk.run();
   walk.ask_to_be_woken();
   if (draft.state().watched != kNoJob) walk.explain_watched();
-}
-
-std::uint32_t replicas_wanted(const JobState& job) {
-  if (job.spec->kind != WorkloadKind::kService) return 1;
-  const double rate = job.spec->requested().rate;
-  const double needed = rate > 0 ? std::ceil(job.load / rate) : job.spec->min_replicas;
-  return static_cast<std::uint32_t>(std::clamp<double>(needed, job.spec->min_replicas,
-                                                       job.spec->max_replicas));
 }
 
 void ListWalk::fold(const Change& change) {
@@ -48,10 +42,14 @@ void ListWalk::fold(const Change& change) {
     file_waiting(id);
   }
   for (JobId id : change.returned) {
+    leave_partner(id);
     unfile(id);
     file_waiting(id);
   }
-  for (JobId id : change.ended) unfile(id);
+  for (JobId id : change.ended) {
+    leave_partner(id);
+    unfile(id);
+  }
   std::vector<JobId> released;
   std::erase_if(memory_.held_back, [&](JobId id) {
     if (state_.job(id).held_back_until > state_.now) return false;
@@ -62,7 +60,12 @@ void ListWalk::fold(const Change& change) {
 }
 
 void ListWalk::refresh_keys() {
-  switch (policy_.key_->drift()) {
+  Key::Drift drift = policy_.key_->drift();
+  if (const std::uint64_t version = policy_.key_->version(state_); version != memory_.key_version) {
+    memory_.key_version = version;
+    drift = Key::Drift::kAlways;
+  }
+  switch (drift) {
     case Key::Drift::kFixed:
       return;
     case Key::Drift::kStepped:
@@ -103,7 +106,8 @@ std::uint32_t ListWalk::shape_of(const JobState& job) {
                     c.pack_required,
                     job.spec->spot_ok,
                     service ? job.id + 1 : 0,
-                    policy_.tenant_in_shape_ ? job.spec->tenant : TenantId{0}};
+                    policy_.tenant_in_shape_ ? job.spec->tenant : TenantId{0},
+                    policy_.sharer_ != nullptr ? job.spec->model : kNoModel};
   const auto [at, fresh] =
       memory_.shapes.emplace(shape, static_cast<std::uint32_t>(memory_.waiting.size()));
   if (fresh) memory_.waiting.emplace_back();
@@ -145,6 +149,7 @@ void ListWalk::start(JobId id, Allocation allocation) {
   memory_.waiting[memory_.shape[id]].erase(filed(id));
   draft_.start(id, std::move(allocation));
   file_placed(id);
+  if (policy_.sharer_ != nullptr) note_alone(id);
 }
 
 Allocation ListWalk::stop(JobId id) {
@@ -192,6 +197,7 @@ bool ListWalk::next_head(const std::vector<bool>& closed, Entry& head) const {
 
 void ListWalk::run() {
   if (state_.waiting == 0) return;
+  if (policy_.sharer_ != nullptr) return walk_sharing();
   switch (policy_.options_.backfill) {
     case ListOptions::Backfill::kNone: return walk_blocking();
     case ListOptions::Backfill::kAny: return walk_passing();

@@ -12,6 +12,7 @@
 #include "policy/key.h"
 #include "policy/place.h"
 #include "policy/policy.h"
+#include "policy/share.h"
 
 namespace weft {
 
@@ -29,7 +30,7 @@ struct ListOptions {
 // What jobs ask for, so far as it decides whether they fit. Of two jobs of one shape the one with
 // the smaller key fits if either does, so a walk asks each shape once.
 using Shape = std::tuple<TypeId, std::uint32_t, std::uint32_t, Bytes, std::uint32_t, Bytes, int,
-                         bool, bool, std::uint32_t, TenantId>;
+                         bool, bool, std::uint32_t, TenantId, ModelId>;
 
 struct ListMemory : PolicyMemory {
   struct Entry {
@@ -42,8 +43,15 @@ struct ListMemory : PolicyMemory {
   std::set<Entry> placed;                // kept for preempting policies only
   std::vector<KeyValue> key;             // by job: as filed above
   std::vector<std::uint32_t> shape;      // by job
+  std::uint64_t key_version = 0;         // of the keys as filed
   std::vector<JobId> held_back;
   std::set<JobId> services;              // placed services
+  // Policies with a sharer: by devices, who is alone on them in order of start; and, by job, who
+  // sits beside it and the order of its start.
+  std::map<std::uint32_t, std::set<std::pair<std::uint64_t, JobId>>> alone;
+  std::vector<JobId> partner;
+  std::vector<std::uint64_t> started;
+  std::uint64_t starts = 0;
   // Next steps of stepped keys; may hold steps of jobs that stopped meanwhile.
   std::priority_queue<std::pair<Seconds, JobId>, std::vector<std::pair<Seconds, JobId>>,
                       std::greater<>> steps;
@@ -52,7 +60,8 @@ struct ListMemory : PolicyMemory {
 class ListPolicy : public Policy {
  public:
   ListPolicy(std::string name, ListOptions options, std::unique_ptr<Key> key,
-             std::unique_ptr<Place> place, std::vector<std::unique_ptr<Guard>> guards);
+             std::unique_ptr<Place> place, std::vector<std::unique_ptr<Guard>> guards,
+             std::unique_ptr<Sharer> sharer = nullptr);
 
   void decide(Draft& draft, const Change& change, PolicyMemory& memory) const override;
   std::unique_ptr<PolicyMemory> new_memory() const override {
@@ -67,10 +76,8 @@ class ListPolicy : public Policy {
   std::unique_ptr<Key> key_;
   std::unique_ptr<Place> place_;
   std::vector<std::unique_ptr<Guard>> guards_;
+  std::unique_ptr<Sharer> sharer_;  // null: nobody shares
   bool tenant_in_shape_ = false;
 };
-
-// Replicas a service needs for the load last seen, within its bounds; 1 for other workloads.
-std::uint32_t replicas_wanted(const JobState& job);
 
 }  // namespace weft

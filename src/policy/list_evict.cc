@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "policy/list_walk.h"
+#include "policy/services.h"
 
 namespace weft {
 
@@ -47,30 +48,18 @@ bool ListWalk::evict_for(const JobState& job, const Entry& entry, std::uint32_t 
 void ListWalk::scale_services() {
   for (JobId id : std::vector<JobId>(memory_.services.begin(), memory_.services.end())) {
     const JobState& job = state_.job(id);
+    if (job.phase != Phase::kPlaced) continue;  // another service's growth took its devices
     const std::uint32_t wanted = replicas_wanted(job);
     const Configuration& c = job.spec->requested();
-    Allocation next = job.held;
-    if (wanted < next.replicas) {
-      // Replicas are listed by device; the highest-numbered devices go first.
-      next.devices.resize(size_t{wanted} * c.devices);
-      next.replicas = wanted;
-      fill_hosts(state_.cluster(), c, next);
-      draft_.move(id, std::move(next));
-      continue;
+    if (wanted < job.held.replicas) {
+      draft_.move(id, with_fewer_replicas(state_.cluster(), c, job.held, wanted));
     }
-    while (next.replicas < wanted) {
+    while (job.held.replicas < wanted) {
       Allocation extra;
       const bool found = policy_.place_->place(state_, job, 0, 1, extra) ||
-                         (policy_.options_.preempt &&
-                          evict_for(job, filed(id), 1, extra));
+                         (policy_.options_.preempt && evict_for(job, filed(id), 1, extra));
       if (!found) break;
-      next = job.held;
-      next.devices.insert(next.devices.end(), extra.devices.begin(), extra.devices.end());
-      std::sort(next.devices.begin(), next.devices.end(),
-                [](const DeviceShare& a, const DeviceShare& b) { return a.device < b.device; });
-      ++next.replicas;
-      fill_hosts(state_.cluster(), c, next);
-      draft_.move(id, next);
+      draft_.move(id, with_more_replicas(state_.cluster(), c, job.held, extra));
     }
   }
 }

@@ -36,10 +36,22 @@ class ListWalk {
   bool evict_for(const JobState& job, const Entry& entry, std::uint32_t replicas, Allocation& out);
   bool place_or_evict(const JobState& job, const Entry& entry, bool may_evict, Allocation& out);
 
+  // Sharing devices.
+  void note_alone(JobId id);
+  void list_alone(JobId id);
+  void unlist_alone(JobId id);
+  void leave_partner(JobId id);
+  bool join(const JobState& guest);
+  void join_pair(const JobState& guest, JobId host);
+  void match_all();
+  bool type_suits(const JobState& guest, JobId host) const;
+  bool hosts_suit(const JobState& guest, const Allocation& held) const;
+
   // The walk.
   void walk_blocking();
   void walk_passing();
   void walk_easy();
+  void walk_sharing();
   bool next_head(const std::vector<bool>& closed, Entry& head) const;
 
   const ListPolicy& policy_;

@@ -5,6 +5,8 @@
 
 #include "policy/composition.h"
 #include "policy/keys/keys.h"
+#include "policy/places/places.h"
+#include "policy/shares/shares.h"
 
 namespace weft {
 namespace {
@@ -49,6 +51,11 @@ const Makers<Key>& key_makers() {
        [](Settings& s) {
          return attained_key(s.numbers("thresholds", {3250, 7200}), s.flag("devices", true));
        }},
+      {"gittins",
+       [](Settings& s) {
+         return gittins_key(s.number("quantum", 3250), s.number("resolution", 2),
+                            s.number("learn-after", 32));
+       }},
   };
   return makers;
 }
@@ -63,6 +70,11 @@ const Makers<Place>& place_makers() {
       {"first-fit", packed(NodeOrder::kFirst)},
       {"best-fit", packed(NodeOrder::kBest)},
       {"worst-fit", packed(NodeOrder::kWorst)},
+      {"fragmentation",
+       [](Settings& s) {
+         return fragmentation_place(static_cast<std::uint32_t>(s.number("window", 512)),
+                                    static_cast<std::uint32_t>(s.number("classes", 16)));
+       }},
   };
   return makers;
 }
@@ -77,7 +89,32 @@ const Makers<Guard>& guard_makers() {
   return makers;
 }
 
+const Makers<Sharer>& sharer_makers() {
+  static const Makers<Sharer> makers = {
+      {"none", [](Settings&) -> std::unique_ptr<Sharer> { return nullptr; }},
+      {"stages",
+       [](Settings& s) {
+         return stage_share(s.number("min-efficiency", 0.5),
+                            static_cast<Bytes>(s.number("memory-gib", 24) * kGiB));
+       }},
+      {"pack",
+       [](Settings& s) {
+         PackOptions o;
+         o.max_devices = static_cast<std::uint32_t>(s.number("max-devices", o.max_devices));
+         o.budget = static_cast<int>(s.number("budget", o.budget));
+         o.estimate_factor = s.number("estimate-factor", o.estimate_factor);
+         o.device_memory = static_cast<Bytes>(s.number("memory-gib", 24) * kGiB);
+         return pack_share(o);
+       }},
+  };
+  return makers;
+}
+
 }  // namespace
+
+Result<std::unique_ptr<Sharer>> make_sharer(const Part& part) {
+  return make(sharer_makers(), part, "share");
+}
 
 Result<std::unique_ptr<Key>> make_key(const Part& part) { return make(key_makers(), part, "key"); }
 

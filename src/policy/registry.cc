@@ -9,6 +9,17 @@ const std::vector<Composition>& known_policies() {
   static const std::vector<Composition> all = {
       policies::fifo(), policies::backfill(),  policies::sjf(),      policies::srtf(),
       policies::las(),  policies::two_d_las(), policies::priority(),
+      policies::gittins(), policies::drf(), policies::quota(), policies::edf(),
+      policies::themis(), policies::shockwave(),
+      policies::max_min(), policies::max_min_agnostic(),
+      policies::finish_time_fair(), policies::finish_time_fair_agnostic(),
+      policies::makespan(), policies::makespan_agnostic(),
+      policies::max_throughput(), policies::max_throughput_agnostic(),
+      policies::min_cost(), policies::min_cost_agnostic(),
+      policies::min_cost_deadline(), policies::min_cost_deadline_agnostic(),
+      policies::optimus(), policies::afs(), policies::pollux(), policies::sia(),
+      policies::lucid(), policies::fgd(), policies::hived(), policies::spot_mix(),
+      policies::muri(),
   };
   return all;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/allocation.h"
+#include "model/goodput_report.h"
 #include "model/pairs.h"
 #include "model/workload.h"
 #include "policy/ledger.h"
@@ -41,6 +42,8 @@ struct JobState {
   double reported_work = 0;
   Seconds reported_at = 0;
   double observed_rate = 0;
+  // What an elastic job last told about other gangs; null: it tells nothing.
+  std::shared_ptr<const GoodputReport> report;
   // Services: requests per second last seen.
   double load = 0;
 

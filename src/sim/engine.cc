@@ -73,6 +73,7 @@ class Engine : public Executor, public Listener, private Journal {
   }
   void rejected(Seconds at, JobId id, const std::string& why) override {
     world_.reject(id, at);
+    std::erase(endless_, id);
     if (request_.journal != nullptr) request_.journal->rejected(at, id, why);
   }
   void reason(const Reason& r) override {
@@ -87,6 +88,8 @@ class Engine : public Executor, public Listener, private Journal {
   void happen(const Scheduled& scheduled);
   void deliver(std::uint32_t index);
   void arrive();
+  // Takes down the services without an end of their own: all other work is done.
+  void close_endless();
   void plan_faults();
   void plan_failure(NodeId node);
   void node_event(NodeId node, EventKind kind);
@@ -103,6 +106,7 @@ class Engine : public Executor, public Listener, private Journal {
   Controller controller_;
   std::vector<Event> inbox_;  // told by the world, not yet handled
   Seconds now_ = 0;
+  std::vector<JobId> endless_;  // active services without an end of their own
   size_t next_arrival_ = 0;
   long events_ = 0;
 };
@@ -127,7 +131,9 @@ void Engine::arrive() {
       event.kind = EventKind::kSubmit;
       event.submission = job.submission;
       event.estimate = estimator_.of(job);
-      if (!job.truth.load.empty()) event.value = job.truth.load.front().requests_per_s;
+      for (const LoadStep& step : job.truth.load) {
+        if (step.at <= now_) event.value = step.requests_per_s;
+      }
       const JobId id = controller_.handle(event);
       ++events_;
       world_.add(id, job, now_);
@@ -136,9 +142,19 @@ void Engine::arrive() {
       }
       if (job.submission->kind == WorkloadKind::kService && job.truth.service_end < kNever) {
         queue_.push(std::max(now_, job.truth.service_end), Happening::kServiceEnds, id);
+      } else if (job.submission->kind == WorkloadKind::kService) {
+        endless_.push_back(id);
       }
     }
   }
+}
+
+void Engine::close_endless() {
+  for (JobId id : endless_) {
+    const std::vector<LoadStep>& load = request_.trace->jobs[id / options_.replicate].truth.load;
+    queue_.push(load.empty() ? now_ : std::max(now_, load.back().at), Happening::kServiceEnds, id);
+  }
+  endless_.clear();
 }
 
 void Engine::deliver(std::uint32_t index) {
@@ -164,6 +180,9 @@ void Engine::happen(const Scheduled& scheduled) {
   switch (scheduled.what) {
     case Happening::kFinish:
       world_.finish_due(scheduled.subject, scheduled.detail, now_);
+      break;
+    case Happening::kMeasure:
+      world_.measure_due(scheduled.subject, scheduled.detail, now_);
       break;
     case Happening::kNodeFails:
       world_.fail_node(scheduled.subject, now_);
@@ -229,13 +248,17 @@ Result<RunResult> Engine::run() {
   const long total = static_cast<long>(jobs.size()) * options_.replicate;
   long turns = 0;
   while (world_.active() > 0 || next_arrival_ < jobs.size()) {
+    if (next_arrival_ == jobs.size() && world_.active() <= endless_.size()) close_endless();
     const Seconds arrival =
         next_arrival_ < jobs.size() ? jobs[next_arrival_].submission->submit : kNever;
     const Seconds next = std::min({arrival, queue_.next_at(), controller_.next_wake()});
     if (next == kNever) break;
     now_ = std::max(now_, next);
     while (queue_.next_at() <= now_) happen(queue_.pop());
-    if (arrival <= now_) arrive();
+    if (arrival <= now_) {
+      arrive();
+      drain();
+    }
     if (controller_.next_wake() <= now_) {
       Event tick;
       tick.at = now_;

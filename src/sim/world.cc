@@ -30,6 +30,10 @@ void World::add(JobId id, const TraceJob& trace, Seconds now) {
   job.trace = &trace;
   job.work_left = job.saved_work_left = trace.truth.work;
   records_.emplace_back().submit = now;
+  if (trace.truth.goodput != nullptr) {
+    job.agent = std::make_unique<ElasticAgent>(*trace.truth.goodput, cluster_);
+    report_rate(id, now);
+  }
   contention_at_submit_.push_back(metrics_.contention(now));
   ++active_;
 }
@@ -67,6 +71,10 @@ void World::execute(const Command& command, bool refuse, Seconds now) {
     }
   }
   tell_outcome(command, job.answer, job.trace->truth.work - job.work_left, now);
+  if (job.running && !repeated && command.kind != CommandKind::kStop) {
+    const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
+    if (job.agent != nullptr || job.rate != c.rate) report_rate(command.job, now);
+  }
   if (job.over && command.kind == CommandKind::kStart && job.answer == Outcome::kDone) {
     Event event;
     event.at = now;
@@ -138,16 +146,24 @@ void World::settle(TrueJob& job, Seconds now) {
 }
 
 double World::interference(JobId id, const TrueJob& job) const {
+  // Two jobs that were measured together go as fast as measured; others get their part of the
+  // device's time. Nobody goes faster for having company.
   double worst = 1;
-  if (pairs_ == nullptr || job.trace->submission->model == kNoModel) return worst;
+  const Submission& spec = *job.trace->submission;
+  const Configuration& c = spec.menu->configurations[job.held->configuration];
   for (const DeviceShare& share : job.held->devices) {
     if (share.milli == kWhole) continue;
     const auto users = shared_.find(share.device);
     if (users == shared_.end()) continue;
     for (JobId other : users->second) {
       const ModelId partner = jobs_[other].trace->submission->model;
-      if (other == id || partner == kNoModel) continue;
-      worst = std::min(worst, pairs_->speed[job.trace->submission->model][partner].first);
+      if (other == id) continue;
+      double speed = 0;
+      if (pairs_ != nullptr && !pairs_->empty() && spec.model != kNoModel && partner != kNoModel) {
+        speed = pairs_->at(cluster_.type_of(share.device), spec.model, partner).first;
+      }
+      if (speed <= 0) speed = static_cast<double>(share.milli) / c.milli;
+      worst = std::min(worst, speed);
     }
   }
   return worst;
@@ -157,8 +173,9 @@ double World::true_rate(JobId id) const {
   const TrueJob& job = jobs_[id];
   const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
   const DeviceType& type = cluster_.types[cluster_.type_of(job.held->devices.front().device)];
-  double rate = c.rate * c.efficiency * capped_speed(type, c.watts_cap);
-  if (c.type == kAnyType) rate *= type.speed;
+  double rate = capped_speed(type, c.watts_cap);
+  rate *= job.agent != nullptr ? job.agent->rate() : c.rate * c.efficiency;
+  if (c.type == kAnyType && job.agent == nullptr) rate *= type.speed;
   if (c.scattered_rate > 0 && job.held->devices.size() > 1) {
     NodeId nodes = 1;
     for (size_t i = 1; i < job.held->devices.size(); ++i) {
@@ -177,24 +194,13 @@ void World::run_on(JobId id, Seconds now) {
   job.rate = true_rate(id);
   if (job.trace->submission->kind == WorkloadKind::kService) return;
   if (job.rate > 0) {
-    queue_.push(std::max(now, job.since) + job.work_left / job.rate, Happening::kFinish, id,
-                job.stamp);
-  }
-  const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
-  if (job.rate != c.rate) {
-    Event event;
-    event.at = now;
-    event.kind = EventKind::kProgress;
-    event.job = id;
-    event.epoch = job.epoch;
-    event.value = job.trace->truth.work - job.work_left;
-    event.value2 = job.rate;
-    listener_.tell(event);
+    const double after = job.agent != nullptr ? job.trace->truth.work - job.agent->epoch_end() : 0;
+    queue_.push(std::max(now, job.since) + std::max(0.0, job.work_left - after) / job.rate,
+                Happening::kFinish, id, job.stamp);
   }
 }
 
 void World::rerate_neighbours(JobId id, const Allocation& of, Seconds now) {
-  if (pairs_ == nullptr) return;
   std::vector<JobId> neighbours;
   for (const DeviceShare& share : of.devices) {
     if (share.milli == kWhole) continue;
@@ -207,8 +213,10 @@ void World::rerate_neighbours(JobId id, const Allocation& of, Seconds now) {
   std::sort(neighbours.begin(), neighbours.end());
   neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
   for (JobId other : neighbours) {
+    if (true_rate(other) == jobs_[other].rate) continue;
     settle(jobs_[other], now);
     run_on(other, now);
+    report_rate(other, now);
   }
 }
 
@@ -222,6 +230,13 @@ void World::start(JobId id, const Command& command, Seconds now) {
   job.run_from = now;
   job.since = now + (first ? options_.start_cost : options_.restart_cost);
   if (first) records_[id].first_start = now;
+  if (job.agent != nullptr) {
+    const Menu& menu = *job.trace->submission->menu;
+    job.since = now + job.agent->restart_s();
+    job.agent->begin(*job.held, menu.configurations[job.held->configuration],
+                     job.trace->truth.work - job.work_left);
+    plan_measure(id, job.since + ElasticAgent::kFirstMeasure);
+  }
   ++running_;
   occupy(id, *job.held);
   run_on(id, now);
@@ -256,6 +271,7 @@ void World::finish_due(JobId id, std::uint32_t stamp, Seconds now) {
   TrueJob& job = jobs_[id];
   if (!job.running || stamp != job.stamp) return;
   settle(job, now);
+  if (job.agent != nullptr && next_epoch(id, now)) return;
   job.work_left = 0;
   vacate(id, now);
   job.running = false;
@@ -359,8 +375,9 @@ void World::end_service(JobId id, Seconds now) {
   // What was asked for, served or not, is known from the load alone.
   const std::vector<LoadStep>& load = job.trace->truth.load;
   for (size_t i = 0; i < load.size(); ++i) {
-    const Seconds until = i + 1 < load.size() ? load[i + 1].at : now;
-    if (until > load[i].at) requests_ += load[i].requests_per_s * (until - load[i].at);
+    const Seconds from = std::max(load[i].at, records_[id].submit);
+    const Seconds until = i + 1 < load.size() ? std::min(load[i + 1].at, now) : now;
+    if (until > from) requests_ += load[i].requests_per_s * (until - from);
   }
   end(id, now);
   Event event;

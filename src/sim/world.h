@@ -9,6 +9,7 @@
 #include "control/command.h"
 #include "control/event.h"
 #include "model/trace.h"
+#include "sim/elastic_agent.h"
 #include "sim/event_queue.h"
 #include "sim/metrics.h"
 #include "sim/options.h"
@@ -37,6 +38,8 @@ class World {
   void execute(const Command& command, bool refuse, Seconds now);
   // A finish that was scheduled comes due. Outdated ones are ignored.
   void finish_due(JobId id, std::uint32_t stamp, Seconds now);
+  // A planned measurement of an elastic job comes due. Outdated ones are ignored.
+  void measure_due(JobId id, std::uint32_t run, Seconds now);
   // Every job with a device there dies.
   void fail_node(NodeId node, Seconds now);
   void return_node(NodeId node) { down_[node] = false; }
@@ -66,6 +69,7 @@ class World {
     Outcome answer = Outcome::kDone;  // to command `number`
     float load = 0;
     std::unique_ptr<Allocation> held;  // while running
+    std::unique_ptr<ElasticAgent> agent;  // of jobs whose truth is a goodput
   };
 
   void start(JobId id, const Command& command, Seconds now);
@@ -78,6 +82,11 @@ class World {
   void settle(TrueJob& job, Seconds now);
   // Sets the rate from what the job now holds and beside whom, and schedules its finish.
   void run_on(JobId id, Seconds now);
+  // Tells how far the job is and how fast it goes.
+  void report_rate(JobId id, Seconds now);
+  // The epoch of an elastic job ended; false: it was the last one.
+  bool next_epoch(JobId id, Seconds now);
+  void plan_measure(JobId id, Seconds at);
   void rerate_neighbours(JobId id, const Allocation& of, Seconds now);
   double true_rate(JobId id) const;
   double interference(JobId id, const TrueJob& job) const;

@@ -1,0 +1,14 @@
+// From a composition to the policies of this folder; each has a header of its own.
+#pragma once
+
+#include "policy/composition.h"
+
+namespace weft {
+
+Result<std::unique_ptr<Policy>> assemble_fill(const Composition& composition);
+Result<std::unique_ptr<Policy>> assemble_quota(const Composition& composition);
+Result<std::unique_ptr<Policy>> assemble_reserve(const Composition& composition);
+Result<std::unique_ptr<Policy>> assemble_auction(const Composition& composition);
+Result<std::unique_ptr<Policy>> assemble_market(const Composition& composition);
+
+}  // namespace weft

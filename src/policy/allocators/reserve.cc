@@ -1,0 +1,262 @@
+#include "policy/allocators/reserve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "policy/plan_walk.h"
+
+namespace weft {
+namespace {
+
+struct ReserveMemory : PolicyMemory {
+  std::vector<bool> admitted;     // by job
+  std::vector<Booking> bookings;  // of admitted jobs that wait
+  std::vector<Seconds> until;     // by job: to when its devices are booked, if placed
+};
+
+// One decision.
+class ReserveWalk {
+ public:
+  ReserveWalk(const ReserveOptions& options, const Place& place, Draft& draft,
+              ReserveMemory& memory)
+      : options_(options), place_(place), draft_(draft), memory_(memory), state_(draft.state()),
+        standing_(state_, place) {}
+
+  void run(const Change& change) {
+    memory_.admitted.resize(state_.jobs.size());
+    memory_.until.resize(state_.jobs.size());
+    std::erase_if(memory_.bookings, [&](const Booking& booking) {
+      return state_.job(booking.job).phase != Phase::kWaiting;
+    });
+    note_standing();
+    mend(change);
+    admit(change.arrived);
+    start_booked();
+    fill_rest();
+    for (const Booking& booking : memory_.bookings) draft_.wake_at(booking.from);
+    PlanWalk::wake_for_held_back(draft_);
+  }
+
+ private:
+  using Bookings = std::vector<Booking>;
+
+  bool admitted(JobId id) const { return memory_.admitted[id]; }
+  // May be stopped at any time for a booking.
+  bool gives_way(const JobState& job) const {
+    return !admitted(job.id) && job.spec->preemptible && job.spec->kind != WorkloadKind::kService;
+  }
+  Seconds left(const JobState& job) const;
+  Seconds in_leases(Seconds time) const {
+    return std::max(1.0, std::ceil(time / options_.lease - 1e-9)) * options_.lease;
+  }
+  Window window(JobId id, bool strict) const;
+  void note_standing();
+  bool book(std::vector<JobId> jobs, bool strict, Bookings& out) const;
+  std::vector<JobId> waiting_admitted() const;
+  void mend(const Change& change);
+  void admit(const std::vector<JobId>& arrived);
+  bool try_admit(JobId id);
+  void start_booked();
+  void fill_rest();
+  bool fill_firm(JobId id);
+
+  const ReserveOptions& options_;
+  const Place& place_;
+  Draft& draft_;
+  ReserveMemory& memory_;
+  const State& state_;
+  Calendar standing_;  // placed jobs that do not give way
+};
+
+// Believed seconds left, on the slowest devices it may get or on those it has.
+Seconds ReserveWalk::left(const JobState& job) const {
+  const Cluster& cluster = state_.cluster();
+  double speed = 1;
+  if (job.spec->requested().type == kAnyType) {
+    if (job.phase == Phase::kPlaced) {
+      speed = cluster.types[cluster.type_of(job.held.devices.front().device)].speed;
+    } else {
+      for (const DeviceType& type : cluster.types) speed = std::min(speed, type.speed);
+    }
+  }
+  return job.remaining_s(state_.now) / std::max(speed, 1e-9);
+}
+
+Window ReserveWalk::window(JobId id, bool strict) const {
+  const JobState& job = state_.job(id);
+  const Seconds length = left(job);
+  return {std::max(state_.now, job.held_back_until), length, in_leases(length),
+          strict ? job.spec->deadline : kNever};
+}
+
+void ReserveWalk::note_standing() {
+  for (JobId id : state_.active) {
+    const JobState& job = state_.job(id);
+    if (job.phase != Phase::kPlaced || gives_way(job)) continue;
+    // A job that outlives what was believed is given more leases, again and again.
+    Seconds& until = memory_.until[id];
+    if (until <= state_.now || state_.now + left(job) > until + 1e-6) {
+      until = state_.now + in_leases(left(job));
+    }
+    standing_.add({id, job.held, state_.now, until});
+  }
+}
+
+// Books the jobs in order of deadlines. Strict: false if one cannot end in time. Otherwise a job
+// for which there is no room at all is left out and booked when something changes.
+bool ReserveWalk::book(std::vector<JobId> jobs, bool strict, Bookings& out) const {
+  std::stable_sort(jobs.begin(), jobs.end(), [&](JobId a, JobId b) {
+    return state_.job(a).spec->deadline < state_.job(b).spec->deadline;
+  });
+  Calendar calendar = standing_;
+  out.clear();
+  for (JobId id : jobs) {
+    Booking booking;
+    if (!calendar.find(id, window(id, strict), booking)) {
+      if (strict) return false;
+      continue;
+    }
+    calendar.add(booking);
+    out.push_back(std::move(booking));
+  }
+  return true;
+}
+
+std::vector<JobId> ReserveWalk::waiting_admitted() const {
+  std::vector<JobId> jobs;
+  for (JobId id : state_.active) {
+    if (admitted(id) && state_.job(id).phase == Phase::kWaiting) jobs.push_back(id);
+  }
+  return jobs;
+}
+
+// Moves bookings up when devices came free early, and anew when they cannot be kept.
+void ReserveWalk::mend(const Change& change) {
+  const std::vector<JobId> jobs = waiting_admitted();
+  if (jobs.empty()) return;
+  bool broken = change.nodes || jobs.size() != memory_.bookings.size();
+  for (const Booking& booking : memory_.bookings) {
+    broken = broken || booking.from < state_.now || standing_.clashes(booking) ||
+             state_.job(booking.job).held_back_until > booking.from;
+  }
+  if (!broken && change.ended.empty()) return;
+  Bookings anew;
+  if (book(jobs, true, anew) || (broken && book(jobs, false, anew))) {
+    memory_.bookings = std::move(anew);
+  }
+}
+
+bool ReserveWalk::try_admit(JobId id) {
+  std::vector<JobId> jobs = waiting_admitted();
+  jobs.push_back(id);
+  Bookings anew;
+  if (book(jobs, true, anew)) {
+    memory_.bookings = std::move(anew);
+    return true;
+  }
+  Calendar calendar = standing_;
+  for (const Booking& booking : memory_.bookings) calendar.add(booking);
+  Booking between;
+  if (!calendar.find(id, window(id, true), between)) return false;
+  memory_.bookings.push_back(std::move(between));
+  return true;
+}
+
+void ReserveWalk::admit(const std::vector<JobId>& arrived) {
+  for (JobId id : arrived) {
+    const JobState& job = state_.job(id);
+    if (job.phase != Phase::kWaiting || job.spec->deadline == kNever ||
+        job.spec->kind == WorkloadKind::kService) {
+      continue;
+    }
+    if (job.estimate.known() && try_admit(id)) {
+      memory_.admitted[id] = true;
+    } else if (options_.reject) {
+      draft_.reject(id, fmt::format("its deadline at {:.0f} s cannot be promised",
+                                    job.spec->deadline));
+    }
+  }
+}
+
+void ReserveWalk::start_booked() {
+  Bookings later;
+  for (Booking& booking : memory_.bookings) {
+    if (booking.from > state_.now) {
+      later.push_back(std::move(booking));
+      continue;
+    }
+    for (JobId id : state_.active) {
+      const JobState& job = state_.job(id);
+      if (job.phase == Phase::kPlaced && gives_way(job) &&
+          in_each_others_way(job.held, booking.allocation)) {
+        draft_.stop(id);
+      }
+    }
+    memory_.until[booking.job] = booking.to;
+    standing_.add(booking);
+    draft_.start(booking.job, std::move(booking.allocation));
+  }
+  memory_.bookings = std::move(later);
+}
+
+// A job that may not be stopped: only where nothing is booked before it is believed to end.
+bool ReserveWalk::fill_firm(JobId id) {
+  const JobState& job = state_.job(id);
+  Calendar calendar = standing_;
+  for (const Booking& booking : memory_.bookings) calendar.add(booking);
+  for (JobId other : state_.active) {
+    const JobState& placed = state_.job(other);
+    if (placed.phase == Phase::kPlaced && gives_way(placed)) {
+      calendar.add({other, placed.held, state_.now, kNever});
+    }
+  }
+  const bool service = job.spec->kind == WorkloadKind::kService;
+  const Seconds length = service ? kNever : left(job);
+  Booking now;
+  if (!calendar.find(id, {state_.now, 0, length, state_.now}, now)) return false;
+  memory_.until[id] = now.to;
+  standing_.add(now);
+  draft_.start(id, std::move(now.allocation));
+  return true;
+}
+
+void ReserveWalk::fill_rest() {
+  std::vector<JobId> rejected;
+  for (const auto& [id, why] : draft_.rejected()) rejected.push_back(id);
+  // What stays free for one lease, and what is free now, the former being a part of the latter.
+  Calendar calendar = standing_;
+  for (const Booking& booking : memory_.bookings) calendar.add(booking);
+  State free = calendar.taken_between(state_.now, state_.now + options_.lease);
+  for (JobId id : state_.active) {
+    const JobState& job = state_.job(id);
+    if (job.phase == Phase::kPlaced && gives_way(job)) take_rest(free.ledger, job.held);
+  }
+  for (JobId id : state_.active) {
+    const JobState& job = state_.job(id);
+    if (job.phase != Phase::kWaiting || admitted(id) || job.held_back_until > state_.now) continue;
+    if (std::find(rejected.begin(), rejected.end(), id) != rejected.end()) continue;
+    if (free.ledger.free_whole_total() == 0) return;
+    Allocation found;
+    if (!place_.place(free, job, 0, job.spec->min_replicas, found)) continue;
+    if (gives_way(job)) {
+      take_rest(free.ledger, found);
+      draft_.start(id, std::move(found));
+    } else if (fill_firm(id)) {
+      take_rest(free.ledger, job.held);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<PolicyMemory> ReservePolicy::new_memory() const {
+  return std::make_unique<ReserveMemory>();
+}
+
+void ReservePolicy::decide(Draft& draft, const Change& change, PolicyMemory& memory) const {
+  ReserveWalk(options_, *place_, draft, static_cast<ReserveMemory&>(memory)).run(change);
+}
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+// Allocate by reservation: jobs with deadlines are admitted if they can be kept, and booked ahead.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policy/allocators/calendar.h"
+#include "policy/policy.h"
+
+namespace weft {
+
+struct ReserveOptions {
+  Seconds lease = 60;   // devices are booked for whole leases
+  bool reject = false;  // what cannot be admitted is rejected instead of run as best effort
+};
+
+// Earliest deadline first with admission, leases and best effort (Chronus, SoCC'21). A job with a
+// deadline is admitted if it and all admitted jobs, booked in order of deadlines on definite
+// devices, are believed to end in time, or if it fits between what is booked already. An admitted
+// job keeps its devices until it ends. Other jobs run in order of arrival on what is left for at
+// least one lease, and are stopped when a booking begins; those that may not be stopped start only
+// where nothing is booked before they are believed to end.
+// Believes the estimates; starts and restarts are taken to cost nothing.
+// Cost: O(n^2 x devices) for each admission among n booked jobs, O(active) else.
+class ReservePolicy : public Policy {
+ public:
+  ReservePolicy(std::string name, ReserveOptions options, std::unique_ptr<Place> place)
+      : name_(std::move(name)), options_(options), place_(std::move(place)) {}
+  void decide(Draft& draft, const Change& change, PolicyMemory& memory) const override;
+  std::unique_ptr<PolicyMemory> new_memory() const override;
+  const std::string& name() const override { return name_; }
+
+ private:
+  std::string name_;
+  ReserveOptions options_;
+  std::unique_ptr<Place> place_;
+};
+
+}  // namespace weft

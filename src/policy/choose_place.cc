@@ -1,0 +1,173 @@
+#include "policy/choose_place.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "policy/place.h"
+
+namespace weft {
+namespace {
+
+class Displacing {
+ public:
+  Displacing(Draft& draft, std::span<const Seat> seats)
+      : draft_(draft),
+        state_(draft.state()),
+        seats_(seats),
+        staying_(state_.cluster().nodes.size()),
+        nodes_of_(state_.cluster().types.size()) {
+    for (NodeId node = 0; node < state_.cluster().nodes.size(); ++node) {
+      nodes_of_[state_.cluster().nodes[node].type].push_back(node);
+    }
+  }
+
+  void run() {
+    for (size_t i = 0; i < seats_.size(); ++i) settle_former(i);
+    while (!waiting_.empty()) {
+      const size_t i = waiting_.begin()->second;
+      waiting_.erase(waiting_.begin());
+      place(i);
+    }
+  }
+
+ private:
+  std::int32_t size(size_t i) const { return seats_[i].offer->devices; }
+  const JobState& job(size_t i) const { return state_.job(seats_[i].job); }
+
+  void settle_former(size_t i) {
+    const Seat& seat = seats_[i];
+    const bool placed = job(i).phase == Phase::kPlaced;
+    if (placed && !seat.keeps) draft_.stop(seat.job);
+    if (seat.offer == nullptr) return;
+    if (seat.keeps && !placed && all_free(seat.former)) draft_.start(seat.job, seat.former);
+    if (job(i).phase == Phase::kPlaced) {
+      for (NodeId node : nodes_of(job(i).held)) staying_[node].push_back(i);
+    } else {
+      waiting_.insert({-size(i), i});
+    }
+  }
+
+  bool all_free(const Allocation& allocation) const {
+    return std::all_of(allocation.devices.begin(), allocation.devices.end(),
+                       [&](const DeviceShare& share) {
+                         const NodeId node = state_.cluster().node_of(share.device);
+                         const DeviceId first = state_.cluster().nodes[node].first_device;
+                         return (state_.ledger.free_mask(node) >> (share.device - first)) & 1;
+                       });
+  }
+
+  std::vector<NodeId> nodes_of(const Allocation& allocation) const {
+    std::vector<NodeId> nodes;
+    for (const DeviceShare& share : allocation.devices) {
+      const NodeId node = state_.cluster().node_of(share.device);
+      if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
+    }
+    return nodes;
+  }
+
+  std::uint32_t devices_on(size_t i, NodeId node) const {
+    return static_cast<std::uint32_t>(
+        std::count_if(job(i).held.devices.begin(), job(i).held.devices.end(),
+                      [&](const DeviceShare& share) {
+                        return state_.cluster().node_of(share.device) == node;
+                      }));
+  }
+
+  // The node where `need` devices displace least; kNoNode: smaller gangs hold too few.
+  NodeId find(size_t i, std::uint32_t need, const std::vector<NodeId>& used) const {
+    const Seat& seat = seats_[i];
+    const Configuration& c = job(i).spec->menu->configurations[seat.offer->configuration];
+    NodeId best = kNoNode;
+    std::pair<std::uint32_t, std::uint32_t> least;
+    for (NodeId node : nodes_of_[seat.offer->type]) {
+      const std::uint32_t free = state_.ledger.free_whole(node);
+      const std::uint32_t missing = need > free ? need - free : 0;
+      if (best != kNoNode && std::pair(missing, free) >= least) continue;
+      if (missing > smaller_on(node, size(i)) ||
+          std::find(used.begin(), used.end(), node) != used.end() ||
+          !node_suits(state_.ledger, node, need, job(i), c)) {
+        continue;
+      }
+      best = node;
+      least = {missing, free};
+    }
+    return best;
+  }
+
+  std::uint32_t smaller_on(NodeId node, std::int32_t than) const {
+    if (!state_.ledger.available(node)) return 0;
+    std::uint32_t devices = 0;
+    for (size_t i : staying_[node]) {
+      if (size(i) < than) devices += devices_on(i, node);
+    }
+    return devices;
+  }
+
+  // Smallest gangs go first.
+  void displace(NodeId node, std::uint32_t need) {
+    std::vector<size_t> order = staying_[node];
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return size(a) < size(b); });
+    for (size_t i : order) {
+      if (state_.ledger.free_whole(node) >= need) return;
+      for (NodeId other : nodes_of(job(i).held)) std::erase(staying_[other], i);
+      draft_.stop(seats_[i].job);
+      waiting_.insert({-size(i), i});
+    }
+  }
+
+  bool pack(size_t i, Allocation& out) {
+    const Seat& seat = seats_[i];
+    const Configuration& c = job(i).spec->menu->configurations[seat.offer->configuration];
+    if (c.milli < kWhole || (c.pack_required && c.pack > Level::kNode && c.pack < Level::kCluster)) {
+      return false;
+    }
+    std::uint32_t on_node = 0;
+    for (NodeId node : nodes_of_[seat.offer->type]) {
+      on_node = std::max<std::uint32_t>(on_node, state_.cluster().nodes[node].devices);
+    }
+    if (c.pack_required && c.pack == Level::kNode && c.devices > on_node) return false;
+    std::vector<NodeId> used;
+    for (std::uint32_t left = c.devices; left > 0;) {
+      const std::uint32_t need = std::min(left, on_node);
+      const NodeId node = find(i, need, used);
+      if (node == kNoNode) return false;
+      displace(node, need);
+      append_devices(state_.ledger, node, need, c, out);
+      used.push_back(node);
+      left -= need;
+    }
+    std::sort(out.devices.begin(), out.devices.end(),
+              [](const DeviceShare& a, const DeviceShare& b) { return a.device < b.device; });
+    fill_hosts(state_.cluster(), c, out);
+    return true;
+  }
+
+  void place(size_t i) {
+    const Seat& seat = seats_[i];
+    Allocation out;
+    out.configuration = seat.offer->configuration;
+    if (!pack(i, out) && !PackedPlace(NodeOrder::kBest, true)
+                              .place(state_, job(i), seat.offer->configuration, 1, out)) {
+      return;
+    }
+    draft_.start(seat.job, std::move(out));
+    for (NodeId node : nodes_of(job(i).held)) staying_[node].push_back(i);
+  }
+
+  Draft& draft_;
+  const State& state_;
+  std::span<const Seat> seats_;
+  std::vector<std::vector<size_t>> staying_;  // by node: seats with devices there
+  std::vector<std::vector<NodeId>> nodes_of_;  // by type
+  std::set<std::pair<std::int32_t, size_t>> waiting_;  // by falling size
+};
+
+}  // namespace
+
+void place_displacing_least(Draft& draft, std::span<const Seat> seats) {
+  Displacing(draft, seats).run();
+}
+
+}  // namespace weft

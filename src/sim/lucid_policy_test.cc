@@ -1,0 +1,141 @@
+// Lucid: light jobs share devices, heavy ones do not, and nobody is slowed for nothing.
+#include <cmath>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "sim/sim_testing.h"
+
+namespace weft {
+namespace {
+
+// Models 0 light, 1 medium, 2 heavy and of 20 GiB, 3 light but never measured beside another. Measured
+// pairs run at 0.8 each.
+std::shared_ptr<const PairTable> testing_pairs() {
+  auto table = std::make_shared<PairTable>();
+  for (int i = 0; i < 4; ++i) {
+    ModelProfile model;
+    model.name = std::string(1, static_cast<char>('A' + i));
+    model.memory = (i == 2 ? 20 : 4) * kGiB;
+    model.packing_class = i == 2 ? 2 : i == 1 ? 1 : 0;
+    table->models.push_back(model);
+  }
+  table->speed.assign(4, std::vector<PairSpeed>(4, PairSpeed{0, 0, 0}));
+  for (int a = 0; a < 3; ++a) {
+    for (int b = 0; b < 3; ++b) table->speed[a][b] = {0.8, 0.8, 0};
+  }
+  return table;
+}
+
+JobRow modelled(Seconds submit, std::uint32_t devices, Seconds duration, ModelId model) {
+  JobRow row{submit, devices, duration};
+  row.edit = [model](Submission& s, Menu&, Truth&) { s.model = model; };
+  return row;
+}
+
+RunResult run(const std::string& cluster_text, const std::vector<JobRow>& rows,
+              const std::string& policy_name, SimOptions options = testing_options()) {
+  const Cluster cluster = testing_cluster(cluster_text);
+  Trace trace = testing_trace(rows);
+  trace.pairs = testing_pairs();
+  const std::unique_ptr<Policy> policy = testing_policy(policy_name);
+  Result<RunResult> result = run_trace(cluster, trace, *policy, options);
+  CHECK_MSG(result.ok(), result.ok() ? "" : result.error().text().c_str());
+  return std::move(result).value();
+}
+
+std::vector<Seconds> starts(const RunResult& result) {
+  std::vector<Seconds> all;
+  for (const JobRecord& record : result.records) all.push_back(record.first_start);
+  return all;
+}
+
+// One device. a (100 s) runs alone until b (50 s, light) joins at 10: both at 0.8. b ends at
+// 10 + 50/0.8 = 72.5; a has 100 - 10 - 50 = 40 left and is alone again: 112.5. c is heavy and needs
+// 20 GiB, too much beside anyone, d was never measured: they wait. c is shorter, so it is first.
+TEST(LucidPolicy, LightJobsShareAndHeavyOnesWait) {
+  const std::vector<JobRow> rows = {modelled(0, 1, 100, 0), modelled(10, 1, 50, 1),
+                                    modelled(11, 1, 30, 2), modelled(12, 1, 40, 3)};
+  const RunResult got = run("1x1", rows, "lucid");
+  EXPECT_EQ(starts(got), (std::vector<Seconds>{0, 10, 112.5, 142.5}));
+  EXPECT_DOUBLE_EQ(got.records[1].end, 72.5);
+  EXPECT_DOUBLE_EQ(got.records[0].end, 112.5);
+  EXPECT_EQ(got.restarts, 0);
+  EXPECT_NE(starts(got), starts(run("1x1", rows, "fifo")));
+  // The nearest sibling: the same order and passing, without sharing.
+  EXPECT_NE(starts(got),
+            starts(run("1x1", rows, "{base: lucid, share: none}")));
+}
+
+TEST(LucidPolicy, AGuestDoesNotOutstayItsHostByMuch) {
+  // b is believed to need more than twice as long as a: it waits for a's end.
+  EXPECT_EQ(starts(run("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 201, 0)}, "lucid")),
+            (std::vector<Seconds>{0, 100}));
+  EXPECT_EQ(starts(run("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 200, 0)}, "lucid")),
+            (std::vector<Seconds>{0, 0}));
+}
+
+TEST(LucidPolicy, AThirdJobNeverJoinsTwo) {
+  const RunResult got = run(
+      "1x1", {modelled(0, 1, 80, 0), modelled(0, 1, 80, 0), modelled(0, 1, 80, 0)}, "lucid");
+  EXPECT_EQ(starts(got), (std::vector<Seconds>{0, 0, 100}));
+}
+
+std::vector<JobRow> random_rows(std::uint64_t seed, int jobs) {
+  Random random(seed);
+  std::vector<JobRow> rows;
+  Seconds submit = 0;
+  for (int i = 0; i < jobs; ++i) {
+    submit += random.exponential(20);
+    rows.push_back(modelled(submit, 1u << random.below(4), std::ceil(random.uniform(10, 400)),
+                            static_cast<ModelId>(random.below(4))));
+  }
+  return rows;
+}
+
+// Sharing is indolent (ASPLOS'23 §3): a job is never slower than its measured pair, so its time on
+// devices is at most its duration over the worst speed of the table, and it is never preempted.
+TEST(LucidPolicy, NobodyRunsSlowerThanItsMeasuredPairOnRandomTraces) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::vector<JobRow> rows = random_rows(seed, 25);
+    const RunResult got = run("2x8", rows, "lucid");
+    EXPECT_EQ(got.restarts, 0);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_LE(got.records[i].run_s, rows[i].duration / 0.8 + 1e-6);
+      EXPECT_GE(got.records[i].run_s, rows[i].duration - 1e-6);
+    }
+  }
+}
+
+TEST(LucidPolicy, SurvivesDelayLossRefusalAndFailures) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SimOptions options = testing_options();
+    options.seed = seed;
+    options.channel = {2, 0.1, 0.1, 0.1};
+    options.faults.node_mtbf = 2000;
+    options.faults.repair_mean = 200;
+    const RunResult got = run("2x8", random_rows(seed, 25), "lucid", options);
+    for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
+  }
+}
+
+TEST(LucidPolicy, BeatsItsPeerOnThePhillyTrace) {
+  const std::string jobs = std::string(WEFT_SHARED_DATA) + "/jobs/";
+  if (!is_folder(jobs)) GTEST_SKIP() << "needs " << jobs;
+  const Cluster cluster = testing_cluster("16x8");
+  TraceOptions options;
+  options.profiles = jobs + "lucid";
+  const Result<Trace> trace = read_trace(jobs + "philly-1000.csv", cluster, options);
+  ASSERT_TRUE(trace.ok()) << trace.error().text();
+  const Result<RunResult> oracle = run_trace(cluster, *trace, *testing_policy("lucid"), {});
+  ASSERT_TRUE(oracle.ok());
+  EXPECT_LT(oracle->jct_s.mean, 5140);
+  EXPECT_NEAR(oracle->jct_s.mean, 3711.493, 0.01);
+  SimOptions history;
+  history.estimates.kind = EstimateMode::Kind::kHistory;
+  const Result<RunResult> honest = run_trace(cluster, *trace, *testing_policy("lucid"), history);
+  ASSERT_TRUE(honest.ok());
+  EXPECT_LT(honest->jct_s.mean, 5140);
+}
+
+}  // namespace
+}  // namespace weft

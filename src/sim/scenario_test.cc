@@ -1,0 +1,125 @@
+// Each list policy on a handful of jobs, computed by hand.
+#include <gtest/gtest.h>
+
+#include "sim/sim_testing.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kAnyBackfill = "base: fifo\nallocate: {part: list, backfill: any}\n";
+constexpr const char* kPoliteUrgency = "base: priority\nallocate: {part: list, preempt: no}\n";
+
+// a takes 3 of 4 devices until 100; b wants all 4; c is narrow and long, d narrow and short.
+const std::vector<JobRow> kWideInTheWay = {{0, 3, 100}, {1, 4, 100}, {2, 1, 200}, {3, 1, 50}};
+// One device; each later job is shorter.
+const std::vector<JobRow> kShorterAndShorter = {{0, 1, 100}, {10, 1, 50}, {20, 1, 20}};
+// a would hold everything for 5000 s; b is as wide; c is half as wide and short.
+const std::vector<JobRow> kLongBeforeShort = {{0, 4, 5000}, {100, 4, 1000}, {2000, 2, 300}};
+// Two devices. a is wide and unimportant, c wide and urgent; d (second row) as unimportant as a.
+const std::vector<JobRow> kUrgentLater = {
+    {0, 2, 100, 0}, {5, 1, 10, 0}, {10, 1, 50, 1}, {20, 2, 30, 2}};
+
+TEST(Scenario, ListPolicies) {
+  const std::vector<ScenarioRow> table = {
+      {"the wide job blocks both narrow ones",
+       "1x4",
+       "fifo",
+       kWideInTheWay,
+       {0, 100, 200, 200},
+       {100, 200, 400, 250},
+       {"backfill", kAnyBackfill}},
+      {"only the narrow job that ends before the reservation passes",
+       "1x4",
+       "backfill",
+       kWideInTheWay,
+       {0, 100, 200, 3},
+       {100, 200, 400, 53},
+       {"fifo", kAnyBackfill}},
+      {"every narrow job passes, and the wide one waits for them",
+       "1x4",
+       kAnyBackfill,
+       kWideInTheWay,
+       {0, 202, 2, 100},
+       {100, 302, 202, 150},
+       {"fifo", "backfill"}},
+      {"the shortest waiting job is next, the running one is left alone",
+       "1x1",
+       "sjf",
+       kShorterAndShorter,
+       {0, 120, 100},
+       {100, 170, 120},
+       {"fifo", "srtf"}},
+      {"a shorter newcomer takes the device, longer ones resume where they were",
+       "1x1",
+       "srtf",
+       kShorterAndShorter,
+       {0, 10, 20},
+       {170, 80, 40},
+       {"fifo", "sjf"}},
+      {"a job sinks after 3250 s of run time, whatever its width",
+       "1x4",
+       "las",
+       kLongBeforeShort,
+       {0, 3250, 4250},
+       {6300, 4250, 4550},
+       {"fifo", "2d-las"}},
+      {"a job four devices wide sinks after a quarter of that",
+       "1x4",
+       "2d-las",
+       kLongBeforeShort,
+       {0, 812.5, 2000},
+       {6300, 1812.5, 2300},
+       {"fifo", "las"}},
+      {"urgent jobs take devices back, and the head of the rest blocks",
+       "1x2",
+       "priority",
+       kUrgentLater,
+       {0, 180, 10, 20},
+       {180, 190, 90, 50},
+       {"fifo", kPoliteUrgency}},
+  };
+  for (const ScenarioRow& row : table) expect_scenario(row);
+}
+
+TEST(Scenario, BeliefsDecideTheOrderAndTruthTheEnd) {
+  // b is believed short and is long: sjf runs it first all the same.
+  expect_scenario({"a wrong estimate misleads sjf",
+                   "1x1",
+                   "sjf",
+                   {{0, 1, 10}, {1, 1, 500, 0, kNever, 0, /*estimate=*/5}, {2, 1, 20}},
+                   {0, 10, 510},
+                   {10, 510, 530},
+                   {}});
+}
+
+TEST(Scenario, ARestartCostsTimeAndACleanStopLosesNothing) {
+  ScenarioRow row{"a pays 7 s when it resumes", "1x1",   "srtf",
+                  {{0, 1, 100}, {10, 1, 50}},   {0, 10}, {157, 60}};
+  row.options.restart_cost = 7;
+  expect_scenario(row);
+}
+
+TEST(Scenario, ReplayRulesAtEqualTimes) {
+  expect_scenario({"completions come before arrivals",
+                   "1x2",
+                   "fifo",
+                   {{0, 2, 10}, {10, 2, 5}},
+                   {0, 10},
+                   {10, 15}});
+  expect_scenario({"sjf ties go to the earlier job",
+                   "1x1",
+                   "sjf",
+                   {{0, 1, 10}, {1, 1, 5}, {2, 1, 5}},
+                   {0, 10, 15},
+                   {},
+                   {}});
+  expect_scenario({"ten devices are one whole node and two of another",
+                   "2x8",
+                   "fifo",
+                   {{0, 7, 10}, {0, 10, 10}, {1, 1, 10}},
+                   {0, 10, 10},
+                   {10, 20, 20}});
+}
+
+}  // namespace
+}  // namespace weft

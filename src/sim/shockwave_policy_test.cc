@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "sim/sim_testing.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kShortWindow =
+    "base: shockwave\nallocate: {part: market, round: 100, window: 2, efficiency: 0}\n";
+constexpr const char* kThemis =
+    "base: themis\nallocate: {part: auction, lease: 100, fairness: 0.5}\n";
+
+TEST(Shockwave, RoundsGoWhereTheyAddMostToTheProduct) {
+  // At 100 b gains .667 log 2 of a round and a .5 log 1.5. At 200 both have run for 100 s: c, new,
+  // gains .333 log 2 = .231 against their .444 log 1.5 = .180, although its rho is the smallest.
+  expect_scenario({"who has had nothing comes before who has had a little", "1x1", kShortWindow,
+                   {{0, 1, 300}, {0, 1, 300}, {200, 1, 300}}, {0, 100, 200}, {},
+                   {"fifo", "srtf", "las", kThemis}});
+}
+
+// Nash welfare of equal jobs is largest for equal progress: they end within one turn of each other.
+TEST(Shockwave, EqualJobsProgressEqually) {
+  const auto policy = testing_policy("base: shockwave\nallocate: {part: market, round: 60}\n");
+  for (std::uint32_t jobs : {5u, 9u, 16u}) {
+    std::vector<JobRow> rows(jobs, JobRow{0, 1, 1200});
+    const auto result = run_trace(testing_cluster("1x4"), testing_trace(rows), *policy,
+                                  testing_options());
+    ASSERT_TRUE(result.ok());
+    Seconds first = kNever, last = 0;
+    for (const JobRecord& record : result->records) {
+      first = std::min(first, record.end);
+      last = std::max(last, record.end);
+    }
+    EXPECT_LE(last - first, 60.0 * ((jobs + 3) / 4 + 1)) << jobs << " jobs";
+  }
+}
+
+// The regulariser does what it is for: makespans fall, in sum over random traces.
+TEST(Shockwave, EfficiencyShortensTheMakespan) {
+  const Cluster cluster = testing_cluster("2x4");
+  const auto fair = testing_policy(
+      "base: shockwave\nallocate: {part: market, round: 60, efficiency: 0}\n");
+  const auto efficient = testing_policy(
+      "base: shockwave\nallocate: {part: market, round: 60, efficiency: 5}\n");
+  double fair_sum = 0, efficient_sum = 0, fair_rho = 0, fifo_rho = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    std::vector<JobRow> rows;
+    Seconds at = 0;
+    for (int i = 0; i < 40; ++i) {
+      at += random.exponential(30);
+      rows.push_back({at, 1u << random.below(3), random.log_normal(5.5, 1)});
+    }
+    const Trace trace = testing_trace(rows);
+    const auto a = run_trace(cluster, trace, *fair, testing_options());
+    const auto b = run_trace(cluster, trace, *efficient, testing_options());
+    const auto c = run_trace(cluster, trace, *testing_policy("fifo"), testing_options());
+    ASSERT_TRUE(a.ok() && b.ok() && c.ok());
+    fair_sum += a->makespan_s;
+    efficient_sum += b->makespan_s;
+    fair_rho += a->rho.max;
+    fifo_rho += c->rho.max;
+  }
+  EXPECT_LT(efficient_sum, fair_sum);
+  EXPECT_LT(fair_rho, fifo_rho);
+}
+
+}  // namespace
+}  // namespace weft

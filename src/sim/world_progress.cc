@@ -1,0 +1,47 @@
+// What running jobs tell of themselves, and elastic jobs: their speed changes with the epoch and when
+// their agents tune the batch size.
+#include "sim/world.h"
+
+namespace weft {
+
+void World::report_rate(JobId id, Seconds now) {
+  const TrueJob& job = jobs_[id];
+  if (job.trace->submission->kind == WorkloadKind::kService) return;
+  Event event;
+  event.at = now;
+  event.kind = EventKind::kProgress;
+  event.job = id;
+  event.epoch = job.epoch;
+  event.value = job.trace->truth.work - job.work_left;
+  event.value2 = job.rate;
+  if (job.agent != nullptr) {
+    event.report = job.agent->report();
+    if (job.since > now) event.value2 = 0;  // restarting; it will tell when it runs
+  }
+  listener_.tell(event);
+}
+
+void World::plan_measure(JobId id, Seconds at) {
+  queue_.push(at, Happening::kMeasure, id, jobs_[id].agent->run());
+}
+
+bool World::next_epoch(JobId id, Seconds now) {
+  TrueJob& job = jobs_[id];
+  if (job.agent->in_last_epoch()) return false;
+  job.work_left = job.trace->truth.work - job.agent->epoch_end();  // free of rounding
+  if (job.agent->enter_next_epoch()) plan_measure(id, now + ElasticAgent::kTuneInterval);
+  run_on(id, now);
+  report_rate(id, now);
+  return true;
+}
+
+void World::measure_due(JobId id, std::uint32_t run, Seconds now) {
+  TrueJob& job = jobs_[id];
+  if (!job.running || run != job.agent->run()) return;
+  settle(job, now);
+  if (job.agent->measure()) plan_measure(id, now + ElasticAgent::kTuneInterval);
+  run_on(id, now);
+  report_rate(id, now);
+}
+
+}  // namespace weft
