@@ -27,6 +27,8 @@ function(weft_app)
     target_link_libraries(weft_app PUBLIC ${libraries} CLI11::CLI11
                                           nlohmann_json::nlohmann_json)
     room_flags(weft_app "${view}")
+    include(cmake/Embed.cmake)
+    embed_text(weft_app "${dir}/report_page.html" report_page)
     set(libraries weft_app ${libraries})
   endif()
   add_executable(weft "${dir}/main.cc")

@@ -1,0 +1,78 @@
+#!/bin/sh
+# Opens a report page in headless Chromium, in several states, and checks what it drew.
+#   check_page.sh WEFT ROOT            makes a page of the example trace with that program
+#   check_page.sh PAGE.html [PICTURE]  checks this page, and takes a picture of it
+# Exit code 77 (skipped) when no browser is here.
+set -eu
+
+browser=
+for name in ${WEFT_BROWSER:-chromium chromium-browser google-chrome}; do
+  if command -v "$name" >/dev/null 2>&1; then browser=$name; break; fi
+done
+if [ -z "$browser" ]; then
+  echo "skipped: no Chromium here to open the report page with (Debian: apt-get install chromium)"
+  exit 77
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+case "$1" in
+  *.html) page=$(realpath "$1") picture=${2:-} ;;
+  *)
+    page=$folder/page.html picture=
+    "$1" sim --cluster 4x8 --trace "$2/examples/traces/small-cluster.csv" \
+      --policy fifo,srtf --report "$page" >"$folder/table.txt"
+    ;;
+esac
+
+# run_browser ADDRESS FLAGS: with nothing of the user's and nothing from the network.
+run_browser() {
+  address=$1
+  shift
+  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+    --disable-background-networking --disable-component-update --disable-sync \
+    --user-data-dir="$folder/profile" --host-resolver-rules="MAP * ~NOTFOUND" \
+    --virtual-time-budget=4000 "$@" "$address" 2>"$folder/browser.log"
+}
+
+fail() {
+  echo "report page, state '$state': $*"
+  head -c 600 "$folder/head.txt"
+  exit 1
+}
+
+# attribute NAME: of the html element, where the page says what it did.
+attribute() { sed -n "s/.* data-$1=\"\([^\"]*\)\".*/\1/p" "$folder/head.txt"; }
+
+# look STATE: opens the page in that state and checks what holds in every state.
+look() {
+  state=$1
+  run_browser "file://$page$state" --window-size=1400,1000 --dump-dom >"$folder/dom.txt" ||
+    { : >"$folder/head.txt"; fail "the browser failed: $(tail -n 3 "$folder/browser.log")"; }
+  grep -m 1 '<html' "$folder/dom.txt" >"$folder/head.txt" || fail "there is no page"
+  [ "$(attribute ready)" = 1 ] || fail "the page did not get ready"
+  [ "$(attribute errors)" = 0 ] || fail "$(attribute errors) script errors"
+  drawn=$(attribute spans-drawn)
+  [ "$drawn" -gt 0 ] || fail "the timeline is empty"
+}
+
+look ""
+runs=$(attribute runs)
+all=$drawn
+[ "$(grep -o '<path d="M' "$folder/dom.txt" | wc -l)" -eq $((3 * runs)) ] ||
+  fail "three charts of $runs runs have $((3 * runs)) lines"
+[ "$(grep -o '<td class="policy"' "$folder/dom.txt" | wc -l)" -eq "$runs" ] ||
+  fail "the table has a row for each of the $runs runs"
+job=$(grep -o '"jobs":{.*' "$folder/dom.txt" | sed 's/.*"name":\["\([^"]*\)".*/\1/' | head -n 1)
+
+look "#zoom=0,3600,0,4"
+[ "$drawn" -lt "$all" ] || fail "$drawn bars of $all are in view after zooming in"
+look "#run=$((runs - 1))&colour=tenant"
+grep -o 'id="legend">.*' "$folder/dom.txt" | grep -q swatch || fail "tenants have no legend"
+look "#job=$job"
+grep -o 'id="found"[^<]*' "$folder/dom.txt" | grep -qF "$job" || fail "the job '$job' is not found"
+
+if [ -n "$picture" ]; then
+  run_browser "file://$page" --window-size=1400,2100 --screenshot="$picture" >/dev/null
+fi
+echo "report page: $runs runs, $all bars, 4 states, no script error"
