@@ -42,7 +42,7 @@ void add_sim_world(CLI::App& sim, SimArguments& a) {
 
 void add_sim_options(CLI::App& sim, SimArguments& a) {
   sim.add_option("--cluster", a.clusters, "16x8, v100:2x4,p100:4x4 or a YAML file; repeatable");
-  sim.add_option("--trace", a.trace, "job trace (docs/formats.md)");
+  sim.add_option("--trace", a.trace, "job trace (docs/formats.md), or gen:PRESET,jobs=N,load=L (docs/generator.md)");
   sim.add_option("--policy", a.policies, "policies by name or YAML file, comma separated")
       ->delimiter(',');
   sim.add_option("--place", a.place, "placement in place of the policies' own");

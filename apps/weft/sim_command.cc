@@ -12,6 +12,7 @@
 #include "base/stopwatch.h"
 #include "decision_log.h"
 #include "fault_reader.h"
+#include "model/generator.h"
 #include "policy/composition.h"
 #include "report.h"
 #include "sim/engine.h"
@@ -23,7 +24,6 @@ namespace weft {
 namespace {
 
 constexpr int kDone = 0;
-constexpr int kNo = 1;
 constexpr int kBadInput = 2;
 
 int fail(const Error& error) {
@@ -37,6 +37,7 @@ struct Setting {
   Trace trace;
   double parse_s = 0;
   double load = 1;
+  std::uint64_t seed = 1;
 };
 
 struct Run {
@@ -87,20 +88,26 @@ Status make_policies(const SimArguments& a, Plan& plan) {
   return {};
 }
 
+// One setting for each cluster and load; of a generated trace, also one for each seed.
 Status make_settings(const SimArguments& a, Plan& plan) {
+  const int draws = names_generator(a.trace) ? a.seeds : 1;
   for (const std::string& text : a.clusters) {
     auto cluster = read_cluster(text);
     if (!cluster.ok()) return cluster.error();
     for (double load : a.loads) {
-      auto setting = std::make_unique<Setting>();
-      setting->cluster = *cluster;
-      const double before = thread_cpu_seconds();
-      auto trace = load_trace(a.trace, setting->cluster, {a.format, a.profiles}, load);
-      if (!trace.ok()) return trace.error();
-      setting->trace = std::move(trace).value();
-      setting->parse_s = thread_cpu_seconds() - before;
-      setting->load = load;
-      plan.settings.push_back(std::move(setting));
+      for (int draw = 0; draw < draws; ++draw) {
+        auto setting = std::make_unique<Setting>();
+        setting->cluster = *cluster;
+        setting->seed = a.seed + static_cast<std::uint64_t>(draw);
+        const double before = thread_cpu_seconds();
+        auto trace = load_trace(a.trace, setting->cluster, {a.format, a.profiles}, load,
+                                setting->seed);
+        if (!trace.ok()) return trace.error();
+        setting->trace = std::move(trace).value();
+        setting->parse_s = thread_cpu_seconds() - before;
+        setting->load = load;
+        plan.settings.push_back(std::move(setting));
+      }
     }
   }
   return {};
@@ -150,14 +157,15 @@ void execute_all(const SimArguments& a, const Plan& plan, std::vector<Run>& runs
 
 std::vector<Run> list_runs(const SimArguments& a, const Plan& plan) {
   std::vector<Run> runs;
-  for (const auto& setting : plan.settings) {
+  const bool generated = names_generator(a.trace);
+  for (size_t s = 0; s < plan.settings.size(); s += static_cast<size_t>(generated ? a.seeds : 1)) {
     for (size_t p = 0; p < plan.policies.size(); ++p) {
-      for (int s = 0; s < a.seeds; ++s) {
+      for (int draw = 0; draw < a.seeds; ++draw) {
         Run& run = runs.emplace_back();
-        run.setting = setting.get();
+        run.setting = plan.settings[generated ? s + static_cast<size_t>(draw) : s].get();
         run.policy = plan.policies[p].get();
         run.place = plan.places[p];
-        run.seed = a.seed + static_cast<std::uint64_t>(s);
+        run.seed = a.seed + static_cast<std::uint64_t>(draw);
         if (!a.decisions.empty()) run.log = std::make_unique<DecisionLog>();
       }
     }

@@ -11,7 +11,10 @@ namespace {
 double mean_jct(const RunResult& run) { return run.jct_s.mean; }
 
 std::string with_spread(const RunGroup& group, double (*value)(const RunResult&)) {
-  const std::string mean = three_digits(group.mean(value));
+  const double middle = group.mean(value);
+  // Counts are shown whole.
+  const bool whole = middle == std::floor(middle) && std::abs(middle) < 1e9;
+  const std::string mean = whole ? fmt::format("{:.0f}", middle) : three_digits(middle);
   if (group.runs.size() < 2) return mean;
   return fmt::format("{} ± {}", mean, three_digits(group.deviation(value)));
 }

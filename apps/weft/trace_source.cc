@@ -4,11 +4,24 @@
 
 #include <memory>
 
+#include "model/generator.h"
+
 namespace weft {
 
+namespace {
+
+Result<Trace> generated(const std::string& text, const Cluster& cluster, std::uint64_t seed) {
+  auto spec = parse_generator(text);
+  if (!spec.ok()) return spec.error();
+  return generate(*spec, cluster, spec->seed + seed - 1);
+}
+
+}  // namespace
+
 Result<Trace> load_trace(const std::string& source, const Cluster& cluster,
-                         const TraceOptions& options, double load) {
-  auto trace = read_trace(source, cluster, options);
+                         const TraceOptions& options, double load, std::uint64_t seed) {
+  auto trace = names_generator(source) ? generated(source, cluster, seed)
+                                       : read_trace(source, cluster, options);
   if (!trace.ok() || load == 1.0) return trace;
   for (TraceJob& job : trace->jobs) {
     auto faster = std::make_shared<Submission>(*job.submission);

@@ -126,7 +126,7 @@ class MenusBySize {
 
 struct Shape {
   const Size* size = nullptr;
-  Outcome outcome = Outcome::kCompleted;
+  Ending outcome = Ending::kCompleted;
   Seconds planned = 0;
   Seconds actual = 0;  // whole seconds, as in the traces of real clusters
 };
@@ -146,9 +146,9 @@ class ClassSampler {
     shape.size = &sizes_[pick_size_.draw(random)];
     const DurationPart& part = durations_[pick_duration_.draw(random)];
     shape.planned = std::clamp(part.median * random.log_normal(0, part.sigma), 1.0, longest_);
-    shape.outcome = static_cast<Outcome>(pick_outcome_.draw(random));
+    shape.outcome = static_cast<Ending>(pick_outcome_.draw(random));
     const double reached = random.uniform();
-    const bool whole = shape.outcome == Outcome::kCompleted;
+    const bool whole = shape.outcome == Ending::kCompleted;
     shape.actual = std::clamp(std::round(shape.planned * (whole ? 1.0 : reached)), 1.0, longest_);
     return shape;
   }

@@ -89,16 +89,16 @@ struct GeneratorSpec {
 
 inline constexpr std::uint64_t kMaxGeneratedJobs = 20'000'000;
 
-enum class Outcome : std::uint8_t { kCompleted, kFailed, kCancelled };
-inline constexpr int kOutcomes = 3;
+enum class Ending : std::uint8_t { kCompleted, kFailed, kCancelled };
+inline constexpr int kEndings = 3;
 
 // What a trace cannot say about itself.
 struct GeneratorReport {
   std::uint64_t capped = 0;  // jobs made smaller because the cluster could not hold them
   Seconds span = 0;          // all jobs arrive in [0, span)
   double offered_load = 0;
-  std::array<std::uint64_t, kOutcomes> jobs{};
-  std::array<double, kOutcomes> device_seconds{};
+  std::array<std::uint64_t, kEndings> jobs{};
+  std::array<double, kEndings> device_seconds{};
 };
 
 // True if `text` is meant for parse_generator rather than as the path of a trace.

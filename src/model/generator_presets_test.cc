@@ -100,7 +100,7 @@ TEST(Generator, PresetsExpectThePublishedStatisticsInClosedForm) {
   for (const Published& want : kPublished) {
     SCOPED_TRACE(want.preset);
     const GeneratorSpec spec = spec_of(std::string("gen:") + want.preset);
-    double seconds = 0, devices = 0, failed = 0, cancelled = 0, time[kOutcomes] = {}, shares = 0;
+    double seconds = 0, devices = 0, failed = 0, cancelled = 0, time[kEndings] = {}, shares = 0;
     for (const JobClass& of : spec.classes) {
       double size = 0, sizes = 0;
       for (const SizeChoice& choice : of.sizes) {
@@ -112,7 +112,7 @@ TEST(Generator, PresetsExpectThePublishedStatisticsInClosedForm) {
       const double run[] = {planned * (1 - of.failed - of.cancelled), planned * of.failed / 2,
                             planned * of.cancelled / 2};
       seconds += run[0] + run[1] + run[2];
-      for (int i = 0; i < kOutcomes; ++i) time[i] += run[i] * size / sizes;
+      for (int i = 0; i < kEndings; ++i) time[i] += run[i] * size / sizes;
       devices += of.share * size / sizes;
       failed += of.share * of.failed;
       cancelled += of.share * of.cancelled;
