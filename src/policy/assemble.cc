@@ -8,6 +8,7 @@
 #include "policy/choose.h"
 #include "policy/composition.h"
 #include "policy/list.h"
+#include "policy/matching_queue.h"
 #include "policy/spot_mix.h"
 #include "policy/time_share.h"
 
@@ -108,30 +109,70 @@ Assembled assemble_spot_mix(const Composition& c) {
   return std::unique_ptr<Policy>(std::make_unique<SpotMixPolicy>(c.name, options));
 }
 
-// How devices are handed out; each has a header of its name.
-const std::map<std::string, Assembled (*)(const Composition&)>& allocators() {
-  static const std::map<std::string, Assembled (*)(const Composition&)> all = {
-      {"list", assemble_list},
-      {"cells", assemble_cells},
-      {"choose", assemble_choose},
-      {"spot-mix", assemble_spot_mix},
-      {"fill", assemble_fill},
-      {"quota", assemble_quota},
-      {"reserve", assemble_reserve},
-      {"auction", assemble_auction},
-      {"market", assemble_market},
-      {"share", assemble_share},
+Assembled assemble_matching(const Composition& c) {
+  Settings settings(c.allocate);
+  MatchingOptions options;
+  options.window = static_cast<std::uint32_t>(
+      std::clamp(settings.number("window", options.window), 1.0, 1000.0));
+  if (const Status status = settings.done(); !status.ok()) return status.error();
+  auto place = packed_place(c.place);
+  if (!place.ok()) return place.error();
+  return std::unique_ptr<Policy>(std::make_unique<MatchingPolicy>(c.name, options, *place));
+}
+
+// How devices are handed out, and which of the other parts each way listens to.
+struct Allocator {
+  Assembled (*make)(const Composition&);
+  bool key = false, place = false, share = false, guards = false;
+};
+
+const std::map<std::string, Allocator>& allocators() {
+  static const std::map<std::string, Allocator> all = {
+      {"list", {assemble_list, true, true, true, true}},
+      {"cells", {assemble_cells}},
+      {"choose", {assemble_choose, false, true}},
+      {"spot-mix", {assemble_spot_mix}},
+      {"fill", {assemble_fill, false, true}},
+      {"quota", {assemble_quota, false, true}},
+      {"reserve", {assemble_reserve, false, true}},
+      {"auction", {assemble_auction, false, true}},
+      {"market", {assemble_market, false, true}},
+      {"share", {assemble_share, false, true}},
+      {"matching", {assemble_matching, false, true}},
   };
   return all;
+}
+
+// A part that would be ignored is an error: nobody should believe it had an effect.
+Status check_parts(const Composition& c, const Allocator& allocator) {
+  const Composition plain;
+  Complaints complaints;
+  const auto check = [&](bool heard, const std::string& slot, const std::string& name) {
+    if (!heard) {
+      complaints.add(fmt::format("policy {}: allocate '{}' takes no {}, but '{}' is given", c.name,
+                                 c.allocate.name, slot, name));
+    }
+  };
+  if (c.key.name != plain.key.name) check(allocator.key, "key", c.key.name);
+  if (c.place.name != plain.place.name || !c.place.settings.empty()) {
+    check(allocator.place, "place", c.place.name);
+  }
+  if (c.share.name != plain.share.name) check(allocator.share, "share", c.share.name);
+  if (!c.guards.empty()) check(allocator.guards, "guards", c.guards.front().name);
+  if (complaints.empty()) return {};
+  return complaints.error("leave it out, or take another allocate (docs/policies.md)");
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Policy>> assemble(const Composition& c) {
   const auto allocator = allocators().find(c.allocate.name);
-  if (allocator != allocators().end()) return allocator->second(c);
+  if (allocator != allocators().end()) {
+    if (const Status s = check_parts(c, allocator->second); !s.ok()) return s.error();
+    return allocator->second.make(c);
+  }
   std::vector<std::string> names;
-  for (const auto& [name, make] : allocators()) names.push_back(name);
+  for (const auto& [name, unused] : allocators()) names.push_back(name);
   const std::string close = near_miss(c.allocate.name, names);
   return Error{ErrorKind::kInvalidInput,
                fmt::format("unknown allocate '{}'; known: {}", c.allocate.name,

@@ -1,4 +1,6 @@
-// A policy as data: the names and settings of its six parts.
+// A policy as data: the names and settings of its parts. The sixth part, Rate, is not named here: how
+// fast a configuration runs is said by the job's menu, by what the job reports while it runs, and by
+// the pair table, so it comes with the jobs and not with the policy.
 #pragma once
 
 #include <map>
@@ -25,7 +27,6 @@ struct Composition {
   std::string name;
   std::string summary;  // one line for `weft sim --list-policies`
   std::string source;   // paper and section of its rule
-  Part rate{"constant", {}};
   Part key{"arrival", {}};
   Part allocate{"list", {}};
   Part place{"best-fit", {}};

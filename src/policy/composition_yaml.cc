@@ -49,7 +49,7 @@ void read_part(const std::string& path, const YAML::Node& node, Part& part,
 
 void read_field(const std::string& path, const std::string& field, const YAML::Node& node,
                 Composition& c, Complaints& complaints) {
-  const std::map<std::string, Part*> parts = {{"rate", &c.rate},         {"key", &c.key},
+  const std::map<std::string, Part*> parts = {{"key", &c.key},
                                               {"allocate", &c.allocate}, {"place", &c.place},
                                               {"share", &c.share}};
   if (const auto part = parts.find(field); part != parts.end()) {
@@ -64,7 +64,7 @@ void read_field(const std::string& path, const std::string& field, const YAML::N
     for (const auto& item : node) read_part(path, item, c.guards.emplace_back(), complaints);
   } else {
     complaints.add(fmt::format(
-        "{}: '{}' is not a part; known: name, summary, source, base, rate, key, allocate, place, "
+        "{}: '{}' is not a part; known: name, summary, source, base, key, allocate, place, "
         "share, guards (a list)", place_of(path, node), field));
   }
 }

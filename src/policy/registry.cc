@@ -11,6 +11,7 @@ const std::vector<Composition>& known_policies() {
       policies::las(),  policies::two_d_las(), policies::priority(),
       policies::gittins(), policies::drf(), policies::quota(), policies::edf(),
       policies::themis(), policies::shockwave(),
+      policies::allox(),
       policies::max_min(), policies::max_min_agnostic(),
       policies::finish_time_fair(), policies::finish_time_fair_agnostic(),
       policies::makespan(), policies::makespan_agnostic(),

@@ -27,6 +27,14 @@ State Calendar::taken_between(Seconds from, Seconds to) const {
   return then;
 }
 
+double Calendar::booked_at(Seconds at) const {
+  double devices = 0;
+  for (const Booking& booking : bookings_) {
+    if (booking.from <= at && at < booking.to) devices += booking.allocation.device_count();
+  }
+  return devices;
+}
+
 bool Calendar::find(JobId id, const Window& window, Booking& out) const {
   const JobState& job = state_.job(id);
   std::vector<Seconds> times = {window.earliest};
@@ -35,8 +43,13 @@ bool Calendar::find(JobId id, const Window& window, Booking& out) const {
   }
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
+  const Configuration& c = job.spec->requested();
+  const double needed =
+      static_cast<double>(c.devices) * c.milli / kWhole * job.spec->min_replicas;
+  const double all = state_.cluster().device_count();
   for (Seconds at : times) {
     if (at + window.length > window.latest_end) return false;
+    if (booked_at(at) + needed > all + 1e-9) continue;
     const State then = taken_between(at, at + window.hold);
     if (!place_.place(then, job, 0, job.spec->min_replicas, out.allocation)) continue;
     out.job = id;

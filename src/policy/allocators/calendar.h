@@ -32,10 +32,12 @@ class Calendar {
 
   // The earliest booking in the window on devices that nobody has booked meanwhile. Considers the
   // window's beginning and the ends of bookings. False if there is none.
-  // Cost: O(bookings x (bookings + devices)).
+  // Cost: O(bookings^2), and O(bookings + devices) for each time at which enough is free.
   bool find(JobId job, const Window& window, Booking& out) const;
   // True if another booking is in the way of this one at the same time.
   bool clashes(const Booking& booking) const;
+  // Devices that are booked at this moment.
+  double booked_at(Seconds at) const;
   // The cluster with everything taken that is booked at some time between the two.
   State taken_between(Seconds from, Seconds to) const;
 

@@ -10,6 +10,10 @@
 namespace weft {
 namespace {
 
+// Booking all anew takes the cube of their number: with more than this many, admission looks only
+// for room between them.
+constexpr size_t kMostRebooked = 32;
+
 struct ReserveMemory : PolicyMemory {
   std::vector<bool> admitted;     // by job
   std::vector<Booking> bookings;  // of admitted jobs that wait
@@ -56,6 +60,7 @@ class ReserveWalk {
   bool book(std::vector<JobId> jobs, bool strict, Bookings& out) const;
   std::vector<JobId> waiting_admitted() const;
   void mend(const Change& change);
+  void move_up();
   void admit(const std::vector<JobId>& arrived);
   bool try_admit(JobId id);
   void start_booked();
@@ -132,6 +137,27 @@ std::vector<JobId> ReserveWalk::waiting_admitted() const {
   return jobs;
 }
 
+// What came free early goes to the booked job with the earliest deadline that fits now; all other
+// bookings stay as they are.
+void ReserveWalk::move_up() {
+  std::stable_sort(memory_.bookings.begin(), memory_.bookings.end(),
+                   [&](const Booking& a, const Booking& b) {
+                     return state_.job(a.job).spec->deadline < state_.job(b.job).spec->deadline;
+                   });
+  for (size_t i = 0; i < memory_.bookings.size(); ++i) {
+    Calendar others = standing_;
+    for (const Booking& booking : memory_.bookings) {
+      if (booking.job != memory_.bookings[i].job) others.add(booking);
+    }
+    Window at_once = window(memory_.bookings[i].job, true);
+    at_once.latest_end = std::min(at_once.latest_end, state_.now + at_once.length);
+    Booking sooner;
+    if (others.find(memory_.bookings[i].job, at_once, sooner)) {
+      memory_.bookings[i] = std::move(sooner);
+    }
+  }
+}
+
 // Moves bookings up when devices came free early, and anew when they cannot be kept.
 void ReserveWalk::mend(const Change& change) {
   const std::vector<JobId> jobs = waiting_admitted();
@@ -141,26 +167,28 @@ void ReserveWalk::mend(const Change& change) {
     broken = broken || booking.from < state_.now || standing_.clashes(booking) ||
              state_.job(booking.job).held_back_until > booking.from;
   }
-  if (!broken && change.ended.empty()) return;
-  Bookings anew;
-  if (book(jobs, true, anew) || (broken && book(jobs, false, anew))) {
-    memory_.bookings = std::move(anew);
+  if (broken) {
+    Bookings anew;
+    if (book(jobs, true, anew) || book(jobs, false, anew)) memory_.bookings = std::move(anew);
+  } else if (!change.ended.empty()) {
+    move_up();
   }
 }
 
 bool ReserveWalk::try_admit(JobId id) {
-  std::vector<JobId> jobs = waiting_admitted();
-  jobs.push_back(id);
-  Bookings anew;
-  if (book(jobs, true, anew)) {
-    memory_.bookings = std::move(anew);
-    return true;
-  }
   Calendar calendar = standing_;
   for (const Booking& booking : memory_.bookings) calendar.add(booking);
   Booking between;
-  if (!calendar.find(id, window(id, true), between)) return false;
-  memory_.bookings.push_back(std::move(between));
+  if (calendar.find(id, window(id, true), between)) {
+    memory_.bookings.push_back(std::move(between));
+    return true;
+  }
+  std::vector<JobId> jobs = waiting_admitted();
+  if (jobs.size() > kMostRebooked) return false;
+  jobs.push_back(id);
+  Bookings anew;
+  if (!book(jobs, true, anew)) return false;
+  memory_.bookings = std::move(anew);
   return true;
 }
 

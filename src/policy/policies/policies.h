@@ -27,6 +27,7 @@ Composition quota();
 Composition edf();
 Composition themis();
 Composition shockwave();
+Composition allox();
 Composition max_min();
 Composition max_min_agnostic();
 Composition finish_time_fair();

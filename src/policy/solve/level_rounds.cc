@@ -8,7 +8,11 @@ namespace {
 constexpr double kShrink = 0.1;   // of the margin from round to round
 constexpr double kWiden = 5;      // of the margin after a round that found nothing within it
 constexpr double kRecentre = 2;   // of the margin after a round that left it
+constexpr int kMaxRounds = 12;    // then all rows are searched
 constexpr double kNarrow = 5e-4;  // a round with this margin is the last
+// A round ends this far inside its margin, so that those of all later rounds lie within it and
+// what it decided holds for them.
+constexpr double kInside = 0.85;
 // Types that cost nothing now may cost something: this much of the cluster is added to each part
 // before the margin is taken.
 constexpr double kDoubt = 0.05;
@@ -93,12 +97,12 @@ Split LevelRounds::split(const Quote& quote, double margin, std::vector<Split::E
   return result;
 }
 
-// Moves `quote` to `to`, or as far that way as the margin reaches. True where it arrives.
+// Moves `quote` to `to`, or as far that way as the margin reaches. True where it arrives inside.
 bool LevelRounds::bring_near(Quote& quote, const Quote& to, double margin) const {
   bool arrives = true;
   const auto move = [&](double& from, double target, double reach) {
     const double step = std::clamp(target - from, -reach, reach);
-    arrives &= step == target - from;
+    arrives &= std::abs(target - from) < kInside * reach;
     from += step;
   };
   move(quote.level, to.level, margin * quote.level);
@@ -114,20 +118,21 @@ bool LevelRounds::bring_near(Quote& quote, const Quote& to, double margin) const
 Settled LevelRounds::settle(Quote quote, double margin, double tolerance) const {
   if (rows_.size() <= kFewRows) margin = kWideMargin;
   std::vector<Split::Ends> ends;
-  for (;;) {
+  for (int round = 0;; ++round) {
+    if (round == kMaxRounds) margin = kWideMargin;
     Settled settled;
     settled.margin = margin;
+    const bool all = margin >= kWideMargin;
     settled.split = split(quote, margin, std::move(ends));
     ends.clear();
-    const bool all = margin >= kWideMargin;
     const bool last = all || margin <= kNarrow || settled.split.undecided.size() <= kFewRows;
     Quote start = quote;
-    start.level = all ? highest_ : std::min(highest_, quote.level * (1 + 2 * margin));
+    start.level = all ? highest_ : std::min(highest_, quote.level * (1 + margin));
     const double low = all ? lowest_ : std::max(lowest_, quote.level * (1 - 2 * margin));
     const double enough = last ? tolerance : std::max(tolerance, margin * margin / 100);
-    settled.outcome = LevelSearch(settled.split.undecided, copies_, settled.split.background,
-                                  capacity_)
-                          .run(start, low, enough);
+    settled.outcome =
+        LevelSearch(settled.split.undecided, copies_, settled.split.background, capacity_)
+            .run(start, low, enough);
     if (!all && settled.outcome.gave_up) {
       margin *= kWiden;
       continue;

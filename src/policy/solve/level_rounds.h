@@ -41,8 +41,8 @@ struct Settled {
 // `highest`.
 class LevelRounds {
  public:
-  LevelRounds(const LevelRows& rows, double copies, std::span<const double> capacity,
-              double lowest, double highest)
+  LevelRounds(const LevelRows& rows, double copies, std::span<const double> capacity, double lowest,
+              double highest)
       : rows_(rows), copies_(copies), capacity_(capacity), lowest_(lowest), highest_(highest) {}
 
   Settled settle(Quote quote, double margin, double tolerance) const;

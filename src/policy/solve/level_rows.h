@@ -14,9 +14,9 @@ namespace weft::solve {
 // Rows are jobs, or several alike: their scale is that of all together.
 struct LevelRows {
   int types = 0;
-  std::vector<double> rate;   // rows x types
+  std::vector<double> rate;  // rows x types
   std::vector<double> scale;
-  std::vector<double> best;   // no level asks for more than this
+  std::vector<double> best;  // no level asks for more than this
   std::vector<double> work;
   std::vector<double> delay;
 
@@ -61,26 +61,33 @@ struct LevelProblem {
 };
 LevelProblem make_level_problem(const ShareProblem& problem, std::span<const ShareNeed> needs);
 
-// Devices in use per type, and the change of that with the level.
-struct Demand {
-  std::array<double, kMaxTypes> usage{};
-  std::array<double, kMaxTypes> slope{};
+// Devices in use per type, and the change of that with the level. Idling has a slot too, so that
+// no branch asks for it.
+class Demand {
+ public:
+  double usage(std::size_t type) const { return usage_[type + 1]; }
+  double slope(std::size_t type) const { return slope_[type + 1]; }
 
   // Adds what a row holds that buys its need from the edge.
   void add(const Edge& edge, LevelRows::Need need, double scale) {
-    if (edge.low == edge.high) {
-      usage[static_cast<std::size_t>(edge.high)] += scale;
+    const auto low = static_cast<std::size_t>(edge.low + 1);
+    const auto high = static_cast<std::size_t>(edge.high + 1);
+    if (low == high) {
+      usage_[high] += scale;
       return;
     }
     const double per_rate = scale / edge.width();
-    const double high = (need.rate - edge.low_rate) * per_rate;
+    const double part = (need.rate - edge.low_rate) * per_rate;
     const double change = need.slope * per_rate;
-    usage[static_cast<std::size_t>(edge.high)] += high;
-    slope[static_cast<std::size_t>(edge.high)] += change;
-    if (edge.low == kIdle) return;
-    usage[static_cast<std::size_t>(edge.low)] += scale - high;
-    slope[static_cast<std::size_t>(edge.low)] -= change;
+    usage_[high] += part;
+    slope_[high] += change;
+    usage_[low] += scale - part;
+    slope_[low] -= change;
   }
+
+ private:
+  std::array<double, kMaxTypes + 1> usage_{};
+  std::array<double, kMaxTypes + 1> slope_{};
 };
 
 // What all rows buy when each reaches its need at `level` as cheaply as it can.

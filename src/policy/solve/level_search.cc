@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace weft::solve {
 namespace {
-constexpr double kInOut = 0.5;      // how near to the best prices a plane is taken
-constexpr double kLevelEps = 1e-13;
+constexpr double kInOut = 0.5;       // how near to the best prices a plane is taken
+constexpr double kLevelEps = 4e-16;  // needs may rise steeply with the level
 constexpr double kCostEps = 1e-12;
 constexpr int kMaxPlanes = 2000;
+constexpr int kMaxIdlePlanes = 10;  // without any progress: rounding is all that is left
 constexpr int kMaxLevelSteps = 100;
 }  // namespace
 
@@ -30,9 +32,9 @@ void LevelSearch::evaluate(std::span<const double> part, double level) {
   cost_ = 0;
   cost_slope_ = 0;
   for (std::size_t t = 0; t < capacity_.size(); ++t) {
-    const double slope = own.slope[t] * copies_ + background_.demand.slope[t];
-    const double usage = own.usage[t] * copies_ + background_.demand.usage[t] +
-                         (level - background_.level) * background_.demand.slope[t];
+    const double slope = own.slope(t) * copies_ + background_.demand.slope(t);
+    const double usage = own.usage(t) * copies_ + background_.demand.usage(t) +
+                         (level - background_.level) * background_.demand.slope(t);
     load_[t] = usage / capacity_[t];
     cost_ += part[t] * load_[t];
     cost_slope_ += price_[t] * slope;
@@ -80,10 +82,17 @@ LevelSearch::Outcome LevelSearch::run(const Quote& start, double lowest, double 
   Outcome outcome;
   std::vector<double> far(capacity_.size());
   std::vector<double> between(capacity_.size());
-  for (int plane = 0; plane < kMaxPlanes; ++plane) {
+  double seen_overload = std::numeric_limits<double>::infinity();
+  double seen_level = seen_overload;
+  int idle = 0;
+  for (int plane = 0; plane < kMaxPlanes && idle < kMaxIdlePlanes; ++plane) {
     mixture_.solve();
     outcome.overload = 1 / mixture_.value() - 2;
     if (outcome.overload <= tolerance) break;
+    const bool progress = outcome.overload < seen_overload || best_.level < seen_level;
+    idle = progress ? 0 : idle + 1;
+    seen_overload = outcome.overload;
+    seen_level = best_.level;
     slack_ = std::max(kCostEps, outcome.overload / 100);
     if (lowest_ > 0 && best_.level <= lowest_ * (1 + 1e-9)) {
       outcome.gave_up = true;

@@ -37,7 +37,7 @@ class LevelSearch {
     double weight = 0;  // in the mixture
   };
   struct Outcome {
-    Quote quote;        // the prices that bound the level, and that bound
+    Quote quote;          // the prices that bound the level, and that bound
     double overload = 0;  // the mixture needs (1 + overload) x capacity
     std::vector<Purchase> mixture;
     double mixed_level = 0;  // mean level of the mixture's purchases

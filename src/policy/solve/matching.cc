@@ -32,8 +32,8 @@ class Matching {
       std::size_t next = kFree;
       for (std::size_t c = 0; c < columns_; ++c) {
         if (done[c]) continue;
-        const double through = length + cost_[from * columns_ + c] - row_potential_[from] -
-                               column_potential_[c];
+        const double through =
+            length + cost_[from * columns_ + c] - row_potential_[from] - column_potential_[c];
         if (through < distance[c]) {
           distance[c] = through;
           before[c] = column;

@@ -16,8 +16,8 @@ std::vector<std::size_t> min_cost_matching(std::size_t rows, std::size_t columns
 // One job after the other on each machine, with the least total completion time.
 struct MachineSlot {
   std::size_t type = 0;
-  std::size_t machine = 0;     // among the machines of its type
-  std::size_t from_last = 0;   // how many jobs run after it there; the largest starts first
+  std::size_t machine = 0;    // among the machines of its type
+  std::size_t from_last = 0;  // how many jobs run after it there; the largest starts first
 };
 
 // AlloX (Le et al., EuroSys 2020): a job that runs with k - 1 others after it on a machine delays k

@@ -24,8 +24,8 @@ double brute_force(std::size_t rows, std::size_t columns, const std::vector<doub
   std::iota(order.begin(), order.end(), 0U);
   double best = std::numeric_limits<double>::infinity();
   do {
-    best = std::min(best, cost_of({order.begin(), order.begin() + static_cast<long>(rows)},
-                                  columns, cost));
+    best = std::min(
+        best, cost_of({order.begin(), order.begin() + static_cast<long>(rows)}, columns, cost));
   } while (std::next_permutation(order.begin(), order.end()));
   return best;
 }
@@ -108,8 +108,8 @@ TEST(AlloxSchedule, GivesTheLeastTotalCompletionTime) {
     }
     for (std::size_t j = 0; j < jobs; ++j) processing[j * 3 + 2] = random.uniform(1, 9);
     const std::vector<MachineSlot> schedule = allox_schedule(processing, machines);
-    EXPECT_NEAR(total_completion(processing, 3, schedule),
-                best_completion(processing, 3, machines), 1e-9);
+    EXPECT_NEAR(total_completion(processing, 3, schedule), best_completion(processing, 3, machines),
+                1e-9);
   }
 }
 

@@ -8,12 +8,14 @@
 
 namespace weft::solve {
 namespace {
-constexpr double kTiny = 1e-12;
+constexpr double kGain = 1e-12;  // a column that promises less does not enter
+constexpr double kPivot = 1e-8;  // smaller pivots would spoil the inverse
 constexpr int kNone = std::numeric_limits<int>::min();
 // After this many pivots the first improving column enters instead of the best one, which ends any
 // cycle (Bland 1977).
 constexpr int kBestPivots = 200;
 constexpr int kMaxPivots = 5000;
+constexpr int kRefinements = 3;
 }  // namespace
 
 Mixture::Mixture(std::vector<double> limit)
@@ -74,30 +76,46 @@ void Mixture::invert() {
   }
 }
 
+// Late columns differ little from each other, so the inverse is inexact; residuals mend that.
 void Mixture::refresh() {
   invert();
   std::fill(weight_.begin(), weight_.end(), 0);
   std::fill(dual_.begin(), dual_.end(), 0);
-  value_ = 0;
-  for (int r = 0; r < rows_; ++r) {
-    const auto row = static_cast<std::size_t>(r);
-    for (int c = 0; c < rows_; ++c) {
-      const auto col = static_cast<std::size_t>(c);
-      const double inverse = inverse_[static_cast<std::size_t>(r * rows_ + c)];
-      weight_[row] += inverse * limit_[col];
-      dual_[col] += gain(basis_[row]) * inverse;
+  const auto n = static_cast<std::size_t>(rows_);
+  std::vector<double> short_of(n);  // limit - columns . weight, per row
+  std::vector<double> unpaid(n);    // gain - prices . column, per basis entry
+  for (int round = 0; round < kRefinements; ++round) {
+    for (std::size_t k = 0; k < n; ++k) {
+      short_of[k] = limit_[k];
+      unpaid[k] = gain(basis_[k]);
+      for (std::size_t i = 0; i < n; ++i) {
+        short_of[k] -= entry(basis_[i], static_cast<int>(k)) * weight_[i];
+        unpaid[k] -= dual_[i] * entry(basis_[k], static_cast<int>(i));
+      }
     }
-    value_ += gain(basis_[row]) * weight_[row];
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k < n; ++k) {
+        weight_[i] += inverse_[i * n + k] * short_of[k];
+        dual_[k] += unpaid[i] * inverse_[i * n + k];
+      }
+    }
   }
+  value_ = 0;
+  for (std::size_t k = 0; k < n; ++k) value_ += gain(basis_[k]) * weight_[k];
+}
+
+bool Mixture::is_basic(int column) const {
+  return std::find(basis_.begin(), basis_.end(), column) != basis_.end();
 }
 
 int Mixture::entering(bool first_improving) const {
   int best = kNone;
-  double best_reduced = kTiny;
+  double best_reduced = kGain;
   for (int column = -rows_; column < columns_; ++column) {
     double reduced = gain(column);
-    for (int r = 0; r < rows_; ++r) reduced -= dual_[static_cast<std::size_t>(r)] * entry(column, r);
-    if (reduced <= best_reduced) continue;
+    for (int r = 0; r < rows_; ++r)
+      reduced -= dual_[static_cast<std::size_t>(r)] * entry(column, r);
+    if (reduced <= best_reduced || is_basic(column)) continue;
     best = column;
     best_reduced = reduced;
     if (first_improving) break;
@@ -114,7 +132,7 @@ int Mixture::leaving(int column) const {
     for (int c = 0; c < rows_; ++c) {
       direction += inverse_[static_cast<std::size_t>(r * rows_ + c)] * entry(column, c);
     }
-    if (direction <= kTiny) continue;
+    if (direction <= kPivot) continue;
     const auto row = static_cast<std::size_t>(r);
     const double ratio = std::max(0.0, weight_[row]) / direction;
     const bool tie = best != kNone && ratio == best_ratio;

@@ -9,7 +9,8 @@ namespace weft::solve {
 // max gain . x  subject to  columns . x <= limit, x >= 0, where columns arrive one at a time and
 // the rows are few (one per device type): the restricted master of Dantzig and Wolfe (1960), by
 // the revised simplex method from the slack basis.
-// Requires: limit >= 0.  Cost of solve(): pivots x columns x rows; the inverse is rebuilt each time.
+// Requires: limit >= 0.  Cost of solve(): pivots x columns x rows; the inverse is rebuilt each
+// time.
 class Mixture {
  public:
   explicit Mixture(std::vector<double> limit);
@@ -31,9 +32,12 @@ class Mixture {
  private:
   // Basis entries are columns >= 0, or the slack of row r as -1 - r.
   double entry(int column, int row) const;
-  double gain(int column) const { return column < 0 ? 0 : gains_[static_cast<std::size_t>(column)]; }
+  double gain(int column) const {
+    return column < 0 ? 0 : gains_[static_cast<std::size_t>(column)];
+  }
   void invert();
   void refresh();
+  bool is_basic(int column) const;
   int entering(bool first_improving) const;
   int leaving(int column) const;
 

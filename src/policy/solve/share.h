@@ -73,8 +73,8 @@ std::vector<double> spread_over_types(std::span<const double> fraction,
 // its time. Gavel's isolated policy, and the yardstick of finish-time fairness.
 std::vector<double> isolated_fractions(const ShareProblem& problem);
 
-// Ensures: as for ShareResult. With floors that cannot all be met, floors_met is false and the result is
-// the best one without floors (as Gavel does for deadlines that are out of reach).
+// Ensures: as for ShareResult. With floors that cannot all be met, floors_met is false and the
+// result is the best one without floors (as Gavel does for deadlines that are out of reach).
 struct ShareValueResult {
   std::vector<double> fraction;
   double value = 0;  // sum of value * fraction
@@ -89,6 +89,6 @@ struct ShareValueResult {
 // Requires: value finite, floor >= 0 (or empty).  Ensures: bound - value <= 1e-7 * |bound|.
 // Cost: some tens of passes over jobs x types.
 ShareValueResult share_max_value(const ShareProblem& problem, std::span<const double> value,
-                           std::span<const double> floor);
+                                 std::span<const double> floor);
 
 }  // namespace weft

@@ -129,8 +129,8 @@ double LevelSolver::level_at(const Quote& quote) const {
     double excess = -1;
     double slope = 0;
     for (std::size_t t = 0; t < types_; ++t) {
-      excess += price_at[t] * all.usage[t];
-      slope += price_at[t] * all.slope[t];
+      excess += price_at[t] * all.usage(t);
+      slope += price_at[t] * all.slope(t);
     }
     (excess > 0 ? high : low) = at;
     if (std::abs(excess) < 1e-11 || high - low <= 1e-12 * high) break;
@@ -165,7 +165,7 @@ void LevelSolver::solve(double lowest) {
 // Leads the solver's rows and types back to the problem's. The level is that of all jobs, also of
 // those that are at their own best.
 ShareResult in_terms_of(const ShareProblem& problem, const LevelProblem& level,
-                  const LevelSolver& solver) {
+                        const LevelSolver& solver) {
   ShareResult share;
   share.level = solver.level;
   share.bound = solver.bound;
@@ -194,8 +194,8 @@ ShareResult in_terms_of(const ShareProblem& problem, const LevelProblem& level,
 bool is_stopped(const LevelProblem& level, const LevelSolver& solver, std::size_t row) {
   const LevelRows::Need need = level.rows.need(row, solver.level);
   if (need.slope <= 0) return true;
-  const Edge edge = cheapest_edge<0>(level.rows.rates(row), solver.price.data(), level.rows.types,
-                                     need.rate);
+  const Edge edge =
+      cheapest_edge<0>(level.rows.rates(row), solver.price.data(), level.rows.types, need.rate);
   return edge.high_price - edge.low_price >
          kNoPrice / level.capacity[static_cast<std::size_t>(edge.high)];
 }

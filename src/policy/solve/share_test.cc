@@ -167,7 +167,8 @@ TEST(ShareWaterFilling, NobodyCanRiseAtTheCostOfTheBetterOffOnly) {
       std::vector<double> value(jobs * problem.types(), 0);
       for (std::size_t i = 0; i < jobs; ++i) {
         const double other = throughput_of(problem, share.fraction, i);
-        if (other / needs[i].work <= own / needs[j].work * (1 + 1e-6)) floor[i] = other * (1 - 1e-8);
+        if (other / needs[i].work <= own / needs[j].work * (1 + 1e-6))
+          floor[i] = other * (1 - 1e-8);
       }
       for (std::size_t t = 0; t < problem.types(); ++t) {
         value[j * problem.types() + t] = problem.throughput[j * problem.types() + t];

@@ -25,13 +25,13 @@ double best_alone(const ShareProblem& problem, std::size_t job);
 double violation(const ShareProblem& problem, std::span<const double> fraction);
 
 enum class ShareShape {
-  kPlain,          // different jobs, different speeds
-  kSomeZero,       // many types that a job cannot use
-  kAlike,          // all jobs and types the same
-  kRoomy,          // more devices than jobs can use
-  kCrowded,        // far more jobs than devices
-  kMissingType,    // the first type has no devices
-  kFewSpeeds,      // small integers: many ties
+  kPlain,        // different jobs, different speeds
+  kSomeZero,     // many types that a job cannot use
+  kAlike,        // all jobs and types the same
+  kRoomy,        // more devices than jobs can use
+  kCrowded,      // far more jobs than devices
+  kMissingType,  // the first type has no devices
+  kFewSpeeds,    // small integers: many ties
 };
 inline constexpr ShareShape kShareShapes[] = {
     ShareShape::kPlain,   ShareShape::kSomeZero,    ShareShape::kAlike,    ShareShape::kRoomy,

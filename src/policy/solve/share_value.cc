@@ -60,7 +60,8 @@ ValueSearch::ValueSearch(const ShareProblem& problem, std::span<const double> va
   double sum = 0;
   for (std::size_t j = 0; j < problem.jobs(); ++j) {
     double most = 0;
-    for (const std::size_t t : type_) most = std::max(most, std::abs(value[j * problem.types() + t]));
+    for (const std::size_t t : type_)
+      most = std::max(most, std::abs(value[j * problem.types() + t]));
     sum += most;
   }
   if (sum > 0) unit_ = sum;
@@ -80,8 +81,8 @@ void ValueSearch::buy(std::size_t job, const PerType& price, double weight, doub
     type[k] = t;
     rate[k] = problem_.throughput[job * types + t];
     cost[k] = problem_.scale[job] * price[t] - value_[job * types + t] / unit_;
-    const bool cheaper = cost[k] < start.low_price ||
-                         (cost[k] == start.low_price && rate[k] > start.low_rate);
+    const bool cheaper =
+        cost[k] < start.low_price || (cost[k] == start.low_price && rate[k] > start.low_rate);
     if (cheaper) {
       start.low = usable;
       start.low_rate = rate[k];
@@ -237,7 +238,7 @@ std::vector<double> fractions_for(const ShareProblem& problem, std::span<const d
 namespace weft {
 
 ShareValueResult share_max_value(const ShareProblem& problem, std::span<const double> value,
-                           std::span<const double> floor) {
+                                 std::span<const double> floor) {
   CHECK(value.size() == problem.jobs() * problem.types());
   CHECK(floor.empty() || floor.size() == problem.jobs());
   const std::vector<double> nothing(value.size(), 0);

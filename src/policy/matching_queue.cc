@@ -1,0 +1,87 @@
+#include "policy/matching_queue.h"
+
+#include <algorithm>
+
+#include "policy/services.h"
+#include "policy/solve/matching.h"
+#include "policy/time_share.h"
+
+namespace weft {
+namespace {
+
+// Seconds the job is believed to take on each type; kNever where it does not fit even when empty.
+void append_times(const State& state, const JobState& job, std::vector<double>& times) {
+  for (TypeId type = 0; type < state.cluster().types.size(); ++type) {
+    const double rate = believed_rate(state.cluster(), *job.spec, type);
+    const bool fits = rate > 0 && state.ledger.in_service(type) >= job.spec->requested().devices;
+    times.push_back(fits ? std::max(1.0, remaining_work(job, state.now) / rate) : kNever);
+  }
+}
+
+struct Window {
+  std::vector<JobId> jobs;
+  std::vector<double> times;            // jobs x types
+  std::vector<std::size_t> machines;    // by type
+};
+
+Window make_window(const State& state, std::uint32_t most) {
+  Window window;
+  const size_t types = state.cluster().types.size();
+  double devices = 0;
+  for (JobId id : state.active) {
+    const JobState& job = state.job(id);
+    if (job.phase != Phase::kWaiting || job.spec->kind == WorkloadKind::kService) continue;
+    if (job.held_back_until > state.now || window.jobs.size() == most) continue;
+    append_times(state, job, window.times);
+    const auto row = window.times.end() - static_cast<std::ptrdiff_t>(types);
+    if (std::all_of(row, window.times.end(), [](double t) { return t == kNever; })) {
+      window.times.erase(row, window.times.end());
+      continue;
+    }
+    window.jobs.push_back(id);
+    devices += job.spec->requested().devices;
+  }
+  if (window.jobs.empty()) return window;
+  const double each = devices / static_cast<double>(window.jobs.size());
+  for (TypeId type = 0; type < types; ++type) {
+    const double count = state.ledger.free_whole_of(type) / each;
+    window.machines.push_back(state.ledger.in_service(type) == 0
+                                  ? 0 : std::max<std::size_t>(1, static_cast<std::size_t>(count)));
+  }
+  return window;
+}
+
+}  // namespace
+
+void MatchingPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
+  const State& state = draft.state();
+  serve_services(draft, place_);
+  for (JobId id : state.active) {
+    const JobState& job = state.job(id);
+    if (job.phase == Phase::kWaiting && job.held_back_until > state.now) {
+      draft.wake_at(job.held_back_until);
+    }
+  }
+  if (state.ledger.free_whole_total() == 0) return;
+  const Window window = make_window(state, options_.window);
+  if (window.jobs.empty()) return;
+  const std::vector<MachineSlot> slots = allox_schedule(window.times, window.machines);
+  std::vector<size_t> order(window.jobs.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  // On each type, who delays most others comes first; a job that does not fit lets others pass.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return slots[a].from_last > slots[b].from_last;
+  });
+  for (size_t i : order) {
+    const JobState& job = state.job(window.jobs[i]);
+    const auto type = static_cast<TypeId>(slots[i].type);
+    const int configuration = configuration_on(*job.spec, type);
+    Allocation allocation;
+    if (place_.place_on(type, state, job, static_cast<std::uint16_t>(configuration), true,
+                        allocation)) {
+      draft.start(job.id, std::move(allocation));
+    }
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,119 @@
+// Muri: jobs that use the device at different times of a step interleave.
+#include <cmath>
+
+#include "base/random.h"
+#include "policy/shares/shares.h"
+#include "sim/sim_testing.h"
+
+namespace weft {
+namespace {
+
+// Models 0 to 9 use the device for 5 %, 15 %, ... 95 % of a step, and two of them together go as fast
+// as their stages interleave.
+std::shared_ptr<const PairTable> testing_pairs() {
+  auto table = std::make_shared<PairTable>();
+  for (int i = 0; i < 10; ++i) {
+    ModelProfile model;
+    model.name = std::string(1, static_cast<char>('A' + i));
+    model.device_util = 0.05 + 0.1 * i;
+    model.memory = 4 * kGiB;
+    table->models.push_back(model);
+  }
+  for (const ModelProfile& a : table->models) {
+    std::vector<PairSpeed>& row = table->speed.emplace_back();
+    for (const ModelProfile& b : table->models) {
+      const double speed = interleaving_efficiency(a, b);
+      row.push_back({speed, speed, 0});
+    }
+  }
+  return table;
+}
+
+JobRow modelled(Seconds submit, std::uint32_t devices, Seconds duration, ModelId model) {
+  JobRow row{submit, devices, duration};
+  row.edit = [model](Submission& s, Menu&, Truth&) { s.model = model; };
+  return row;
+}
+
+RunResult run(const std::string& cluster_text, const std::vector<JobRow>& rows,
+              const std::string& policy_name, SimOptions options = testing_options()) {
+  const Cluster cluster = testing_cluster(cluster_text);
+  Trace trace = testing_trace(rows);
+  trace.pairs = testing_pairs();
+  const std::unique_ptr<Policy> policy = testing_policy(policy_name);
+  Result<RunResult> result = run_trace(cluster, trace, *policy, options);
+  CHECK_MSG(result.ok(), result.ok() ? "" : result.error().text().c_str());
+  return std::move(result).value();
+}
+
+std::vector<Seconds> starts(const RunResult& result) {
+  std::vector<Seconds> all;
+  for (const JobRecord& record : result.records) all.push_back(record.first_start);
+  return all;
+}
+
+// a (95 % of the device) and b (15 %) hold the two devices. c (85 %) and d (5 %) come together and are
+// matched so that both pairs are perfect: c beside b, d beside a, though c is first in the order and a
+// is the first host. All four go at full speed. c outstays b by far, so Lucid lets it wait.
+TEST(MuriPolicy, ComplementaryStagesShareADevice) {
+  const std::vector<JobRow> rows = {modelled(0, 1, 100, 9), modelled(0, 1, 110, 1),
+                                    modelled(10, 1, 300, 8), modelled(10, 1, 400, 0)};
+  const RunResult got = run("1x2", rows, "muri");
+  EXPECT_EQ(starts(got), (std::vector<Seconds>{0, 0, 10, 10}));
+  EXPECT_NEAR(got.records[0].end, 100, 1e-6);
+  EXPECT_NEAR(got.records[1].end, 110, 1e-6);
+  EXPECT_NEAR(got.records[2].end, 310, 1e-6);
+  EXPECT_NEAR(got.records[3].end, 410, 1e-6);
+  EXPECT_NE(starts(got), starts(run("1x2", rows, "fifo")));
+  EXPECT_NE(starts(got), starts(run("1x2", rows, "lucid")));
+}
+
+TEST(MuriPolicy, EfficiencyIsThatOfTheInterleavedStep) {
+  ModelProfile a, b;
+  a.device_util = 0.9;
+  b.device_util = 0.1;
+  EXPECT_DOUBLE_EQ(interleaving_efficiency(a, b), 1);       // a perfect fit
+  EXPECT_DOUBLE_EQ(interleaving_efficiency(a, a), 1 / 1.8);  // the device is the bottleneck
+  EXPECT_DOUBLE_EQ(interleaving_efficiency(b, b), 1 / 1.8);  // the host is
+}
+
+std::vector<JobRow> random_rows(std::uint64_t seed, int jobs) {
+  Random random(seed);
+  std::vector<JobRow> rows;
+  Seconds submit = 0;
+  for (int i = 0; i < jobs; ++i) {
+    submit += random.exponential(15);
+    rows.push_back(modelled(submit, 1u << random.below(3), std::ceil(random.uniform(10, 400)),
+                            static_cast<ModelId>(random.below(10))));
+  }
+  return rows;
+}
+
+// SIGCOMM'22 §6: interleaving lowers the mean completion time, and nobody goes slower than by turns.
+TEST(MuriPolicy, InterleavingPaysOnRandomTraces) {
+  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+    const std::vector<JobRow> rows = random_rows(seed, 25);
+    const RunResult got = run("2x4", rows, "muri");
+    const RunResult apart = run("2x4", rows, "{base: muri, share: none}");
+    EXPECT_LT(got.jct_s.mean, apart.jct_s.mean) << "seed " << seed;
+    EXPECT_EQ(got.restarts, 0);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_LE(got.records[i].run_s, 2 * rows[i].duration + 1e-6);
+    }
+  }
+}
+
+TEST(MuriPolicy, SurvivesDelayLossRefusalAndFailures) {
+  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+    SimOptions options = testing_options();
+    options.seed = seed;
+    options.channel = {2, 0.1, 0.1, 0.1};
+    options.faults.node_mtbf = 2000;
+    options.faults.repair_mean = 200;
+    const RunResult got = run("2x4", random_rows(seed, 25), "muri", options);
+    for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
+  }
+}
+
+}  // namespace
+}  // namespace weft
