@@ -78,7 +78,7 @@ TEST(SiaFigures, EveryJobEndsOnABadDay) {
     const auto policy = testing_policy(name);
     Result<RunResult> result = run_trace(cluster, *trace, *policy, options);
     ASSERT_TRUE(result.ok()) << result.error().text();
-    EXPECT_EQ(result->jct_s.count, 160) << name;
+    for (const JobRecord& record : result->records) EXPECT_LT(record.end, kNever) << name;
   }
 }
 

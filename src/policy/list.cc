@@ -1,6 +1,7 @@
 #include "policy/list.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "policy/list_walk.h"
 #include "policy/services.h"
@@ -96,7 +97,7 @@ void ListWalk::refresh_keys() {
 std::uint32_t ListWalk::shape_of(const JobState& job) {
   const Configuration& c = job.spec->requested();
   const bool service = job.spec->kind == WorkloadKind::kService;
-  const Shape shape{c.type,
+  const Shape shape{types_as_asked(*job.spec),
                     c.devices,
                     c.milli,
                     c.device_memory,
@@ -133,7 +134,8 @@ void ListWalk::file_placed(JobId id) {
   memory_.placed.insert(filed(id));
   if (policy_.key_->drift() == Key::Drift::kStepped) {
     const Seconds at = policy_.key_->next_step(state_, job);
-    if (at < kNever) memory_.steps.emplace(at, id);
+    // Far from zero the step may round to now; taken at once it would be taken for ever.
+    if (at < kNever) memory_.steps.emplace(std::max(at, std::nextafter(state_.now, kNever)), id);
   }
 }
 
@@ -172,9 +174,9 @@ bool ListWalk::may_stop(const JobState& job) const {
 
 bool ListWalk::fits(const JobState& job, Allocation& out) const {
   const std::uint32_t wanted = replicas_wanted(job);
-  if (policy_.place_->place(state_, job, 0, wanted, out)) return true;
+  if (place_as_asked(*policy_.place_, state_, job, wanted, out)) return true;
   return wanted > job.spec->min_replicas &&
-         policy_.place_->place(state_, job, 0, job.spec->min_replicas, out);
+         place_as_asked(*policy_.place_, state_, job, job.spec->min_replicas, out);
 }
 
 bool ListWalk::place_or_evict(const JobState& job, const Entry& entry, bool may_evict,

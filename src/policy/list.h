@@ -29,7 +29,7 @@ struct ListOptions {
 
 // What jobs ask for, so far as it decides whether they fit. Of two jobs of one shape the one with
 // the smaller key fits if either does, so a walk asks each shape once.
-using Shape = std::tuple<TypeId, std::uint32_t, std::uint32_t, Bytes, std::uint32_t, Bytes, int,
+using Shape = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, Bytes, std::uint32_t, Bytes, int,
                          bool, bool, std::uint32_t, TenantId, ModelId>;
 
 struct ListMemory : PolicyMemory {

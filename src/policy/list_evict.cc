@@ -28,7 +28,7 @@ bool ListWalk::evict_for(const JobState& job, const Entry& entry, std::uint32_t 
   for (JobId victim : victims) {
     stopped.emplace_back(victim, stop(victim));
     if (state_.ledger.free_whole_total() + 1e-9 < needed) continue;
-    placed = policy_.place_->place(state_, job, 0, replicas, out);
+    placed = place_as_asked(*policy_.place_, state_, job, replicas, out);
     if (placed) break;
   }
   const auto overlaps = [&](const Allocation& held) {

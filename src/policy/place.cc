@@ -237,7 +237,40 @@ class GangSearch {
   std::uint32_t domain_ = kNoNode;
 };
 
+// The same demand as configuration 0, perhaps on another device type.
+bool is_as_asked(const Configuration& c, const Configuration& asked) {
+  return c.devices == asked.devices && c.milli == asked.milli && c.batch == asked.batch;
+}
+
 }  // namespace
+
+std::uint64_t types_as_asked(const Submission& spec) {
+  std::uint64_t mask = 0;
+  for (const Configuration& c : spec.menu->configurations) {
+    if (!is_as_asked(c, spec.requested())) continue;
+    if (c.type == kAnyType) return ~std::uint64_t{0};
+    mask |= std::uint64_t{1} << (c.type & 63);
+  }
+  return mask;
+}
+
+bool place_as_asked(const Place& place, const State& state, const JobState& job,
+                    std::uint32_t replicas, Allocation& out) {
+  const std::vector<Configuration>& menu = job.spec->menu->configurations;
+  if (menu.size() == 1 || job.spec->kind == WorkloadKind::kService) {
+    return place.place(state, job, 0, replicas, out);
+  }
+  std::vector<std::uint16_t> order;
+  for (std::uint16_t i = 0; i < menu.size(); ++i) {
+    if (is_as_asked(menu[i], menu[0]) && menu[i].rate > 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
+    return menu[a].rate > menu[b].rate;
+  });
+  return std::any_of(order.begin(), order.end(), [&](std::uint16_t i) {
+    return place.place(state, job, i, replicas, out);
+  });
+}
 
 bool node_suits(const Ledger& ledger, NodeId id, std::uint32_t devices, const JobState& job,
                 const Configuration& c) {

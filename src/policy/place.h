@@ -39,6 +39,13 @@ class PackedPlace : public Place {
   bool scatter_;
 };
 
+// Places what the user asked for on whichever device type has room, the one believed fastest first.
+// A service stays on the type it asked for.
+bool place_as_asked(const Place& place, const State& state, const JobState& job,
+                    std::uint32_t replicas, Allocation& out);
+// One bit for each device type on which the menu runs what was asked for; all bits if any will do.
+std::uint64_t types_as_asked(const Submission& spec);
+
 // Appends the `count` lowest free devices of the node, as the configuration asks for them.
 // Requires: they are free.
 void append_devices(const Ledger& ledger, NodeId node, std::uint32_t count,

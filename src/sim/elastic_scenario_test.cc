@@ -93,8 +93,6 @@ TEST(SiaProperty, GangsAtMostDouble) {
   options.profiles = std::string(WEFT_FIXTURES) + "/sia";
   Result<Trace> trace = read_trace(options.profiles + "/workload-tiny.csv", cluster, options);
   ASSERT_TRUE(trace.ok()) << trace.error().text();
-  // Long enough to grow: a hundred times as many useful steps as the profile's epochs have is not
-  // possible, so many jobs are run one after the other on an otherwise empty cluster.
   bool grew = false;
   for (const char* name : {"sia", "optimus", "afs"}) {
     const auto policy = testing_policy(name);

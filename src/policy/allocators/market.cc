@@ -20,7 +20,6 @@ struct Buyer {
   double weight = 1;   // rho to the power of the fairness
   Seconds ran = 0, left = 0;
   double rounds = 0;   // dealt so far
-  double served = 0;   // of the rounds of the window that it could use
   double first = 0;    // gain of the first round
   bool placed = false;
 };
@@ -54,16 +53,12 @@ class Market {
     }
     for (Buyer& buyer : buyers_) buyer.first = gain(buyer);
     deal(options.window * state.cluster().device_count());
-    for (Buyer& buyer : buyers_) {
-      const double useful = std::ceil(buyer.left / options.round - 1e-9);
-      buyer.served = buyer.rounds / std::clamp(useful, 1.0, options.window);
-    }
   }
 
   // Who runs next, best first. Jobs that were dealt no round come last and share one rank.
   std::vector<Choice> choices(const State& state, bool round_over) {
     std::stable_sort(buyers_.begin(), buyers_.end(), [](const Buyer& a, const Buyer& b) {
-      if (a.served != b.served) return a.served > b.served;
+      if ((a.rounds > 0) != (b.rounds > 0)) return a.rounds > 0;
       if (a.first != b.first) return a.first > b.first;
       return a.placed && !b.placed;
     });
