@@ -23,8 +23,8 @@ struct Row {
   const char* cluster;
   const char* policy;
   std::uint32_t replicate;
-  double limit_s;   // 0: none
-  double peer_s;    // 0: none measured
+  double limit_s;  // 0: none
+  double peer_s;   // 0: none measured
   const char* peer;
 };
 
@@ -82,8 +82,8 @@ int run(const std::string& folder) {
     }
     const bool late = row.limit_s > 0 && measured->cpu_s > row.limit_s;
     kept &= !late;
-    const std::string input = row.replicate > 1 ? fmt::format("{} x{}", row.file, row.replicate)
-                                                : row.file;
+    const std::string input =
+        row.replicate > 1 ? fmt::format("{} x{}", row.file, row.replicate) : row.file;
     table.row({input, row.cluster, row.policy, three_digits(measured->cpu_s),
                three_digits(measured->parse_s),
                three_digits(static_cast<double>(measured->events) / measured->cpu_s),
@@ -94,13 +94,13 @@ int run(const std::string& folder) {
   }
   std::fputs(table.text().c_str(), stdout);
   std::fputs(fmt::format("peak resident memory of all runs: {:.0f} MB\n",
-                         static_cast<double>(peak_rss_bytes()) * 1e-6).c_str(), stdout);
+                         static_cast<double>(peak_rss_bytes()) * 1e-6)
+                 .c_str(),
+             stdout);
   return kept ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace weft
 
-int main(int argc, char** argv) {
-  return weft::run(argc > 1 ? argv[1] : WEFT_SHARED_DATA "/jobs");
-}
+int main(int argc, char** argv) { return weft::run(argc > 1 ? argv[1] : WEFT_SHARED_DATA "/jobs"); }

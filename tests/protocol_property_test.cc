@@ -49,9 +49,12 @@ class Auditor : public Journal {
     }
   }
 
+  void decision(Seconds at) override {
+    if (++decisions_ > kMostDecisions) throw EndlessRun(at);
+  }
+
   void command(Seconds, const Command& c) override {
     Book& book = books_.at(c.job);
-    ++commands_;
     EXPECT_GT(c.number, book.number) << "a number is used for two commands";
     book.number = c.number;
     book.pending = c.kind;
@@ -179,7 +182,7 @@ class Auditor : public Journal {
   std::vector<int> in_use_;
   std::set<JobId> finished_, withdrawn_, rejected_;
   Seconds last_ = 0;
-  long events_ = 0, commands_ = 0;
+  long events_ = 0, decisions_ = 0;
 };
 
 class Protocol : public testing::TestWithParam<std::string> {};
@@ -190,9 +193,14 @@ void run_case(const Policy& policy, std::uint64_t seed) {
   std::snprintf(running_case, sizeof running_case, "aborted in the case: %s\n", name.c_str());
   const RandomCase world = make_random_case(seed);
   Auditor auditor(world);
-  Result<RunResult> result = run_trace(world.cluster, world.trace, policy, world.options, &auditor);
-  ASSERT_TRUE(result.ok()) << result.error().text();
-  auditor.expect_all_ended(*result);
+  try {
+    Result<RunResult> result =
+        run_trace(world.cluster, world.trace, policy, world.options, &auditor);
+    ASSERT_TRUE(result.ok()) << result.error().text();
+    auditor.expect_all_ended(*result);
+  } catch (const EndlessRun& endless) {
+    FAIL() << endless.what();
+  }
 }
 
 TEST_P(Protocol, HoldsInRandomWorlds) {

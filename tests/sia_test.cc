@@ -1,5 +1,6 @@
 // Sia's published workloads: mean completion times on 64 mixed devices against the paper's table 3
-// (SOSP 2023), which gives 0.6 ± 0.1 h for Sia and 1.0 ± 0.15 h for Pollux over the eight workloads.
+// (SOSP 2023), which gives 0.6 ± 0.1 h for Sia and 1.0 ± 0.15 h for Pollux over the eight
+// workloads.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -7,36 +7,54 @@ namespace {
 
 const char* name_of(EventKind kind) {
   switch (kind) {
-    case EventKind::kSubmit: return "submit";
-    case EventKind::kWithdraw: return "withdraw";
-    case EventKind::kOutcome: return "outcome";
-    case EventKind::kFinished: return "finished";
-    case EventKind::kCrashed: return "crashed";
-    case EventKind::kProgress: return "progress";
-    case EventKind::kLoad: return "load";
-    case EventKind::kNodeDown: return "node-down";
-    case EventKind::kNodeUp: return "node-up";
-    case EventKind::kNodeNotice: return "node-notice";
-    case EventKind::kTick: return "tick";
+    case EventKind::kSubmit:
+      return "submit";
+    case EventKind::kWithdraw:
+      return "withdraw";
+    case EventKind::kOutcome:
+      return "outcome";
+    case EventKind::kFinished:
+      return "finished";
+    case EventKind::kCrashed:
+      return "crashed";
+    case EventKind::kProgress:
+      return "progress";
+    case EventKind::kLoad:
+      return "load";
+    case EventKind::kNodeDown:
+      return "node-down";
+    case EventKind::kNodeUp:
+      return "node-up";
+    case EventKind::kNodeNotice:
+      return "node-notice";
+    case EventKind::kTick:
+      return "tick";
   }
   return "";
 }
 
 const char* name_of(Outcome outcome) {
   switch (outcome) {
-    case Outcome::kDone: return "done";
-    case Outcome::kRefused: return "refused";
-    case Outcome::kFailed: return "failed";
+    case Outcome::kDone:
+      return "done";
+    case Outcome::kRefused:
+      return "refused";
+    case Outcome::kFailed:
+      return "failed";
   }
   return "";
 }
 
 const char* name_of(CommandKind kind) {
   switch (kind) {
-    case CommandKind::kNone: return "none";
-    case CommandKind::kStart: return "start";
-    case CommandKind::kStop: return "stop";
-    case CommandKind::kResize: return "resize";
+    case CommandKind::kNone:
+      return "none";
+    case CommandKind::kStart:
+      return "start";
+    case CommandKind::kStop:
+      return "stop";
+    case CommandKind::kResize:
+      return "resize";
   }
   return "";
 }

@@ -16,8 +16,9 @@ void add_sim_world(CLI::App& sim, SimArguments& a) {
       ->check(CLI::NonNegativeNumber);
   sim.add_option("--restart-cost", o.restart_cost, "seconds before progress after a preemption")
       ->check(CLI::NonNegativeNumber);
-  sim.add_option("--checkpoint-interval", o.checkpoint_interval,
-                 "seconds between checkpoints; a crash loses the work since the last (0: none lost)")
+  sim.add_option(
+         "--checkpoint-interval", o.checkpoint_interval,
+         "seconds between checkpoints; a crash loses the work since the last (0: none lost)")
       ->check(CLI::NonNegativeNumber);
   sim.add_option("--node-mtbf", o.faults.node_mtbf, "mean seconds between failures of one node")
       ->check(CLI::NonNegativeNumber);
@@ -42,7 +43,8 @@ void add_sim_world(CLI::App& sim, SimArguments& a) {
 
 void add_sim_options(CLI::App& sim, SimArguments& a) {
   sim.add_option("--cluster", a.clusters, "16x8, v100:2x4,p100:4x4 or a YAML file; repeatable");
-  sim.add_option("--trace", a.trace, "job trace (docs/formats.md), or gen:PRESET,jobs=N,load=L (docs/generator.md)");
+  sim.add_option("--trace", a.trace,
+                 "job trace (docs/formats.md), or gen:PRESET,jobs=N,load=L (docs/generator.md)");
   sim.add_option("--policy", a.policies, "policies by name or YAML file, comma separated")
       ->delimiter(',');
   sim.add_option("--place", a.place, "placement in place of the policies' own");
@@ -76,8 +78,9 @@ int run(int argc, char** argv) {
   SimArguments arguments;
   CLI::App* sim = app.add_subcommand("sim", "replay a trace of jobs under one or more policies");
   add_sim_options(*sim, arguments);
-  sim->footer("example: weft sim --cluster 16x8 --trace jobs.csv --policy fifo,srtf,2d-las\n"
-              "         weft sim explain JOB --cluster 16x8 --trace jobs.csv --policy fifo");
+  sim->footer(
+      "example: weft sim --cluster 16x8 --trace jobs.csv --policy fifo,srtf,2d-las\n"
+      "         weft sim explain JOB --cluster 16x8 --trace jobs.csv --policy fifo");
   CLI::App* explain = sim->add_subcommand("explain", "say why one job waited");
   explain->add_option("job", arguments.explain, "name of the job in the trace")->required();
   explain->fallthrough();

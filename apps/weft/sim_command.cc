@@ -70,7 +70,8 @@ Status check_arguments(const SimArguments& a) {
                  "give one policy, one cluster, one load and one seed"};
   }
   if (!a.explain.empty() && runs > 1) {
-    return Error{ErrorKind::kInvalidInput, "explain takes one policy, one cluster and one load", ""};
+    return Error{ErrorKind::kInvalidInput, "explain takes one policy, one cluster and one load",
+                 ""};
   }
   return {};
 }
@@ -100,8 +101,8 @@ Status make_settings(const SimArguments& a, Plan& plan) {
         setting->cluster = *cluster;
         setting->seed = a.seed + static_cast<std::uint64_t>(draw);
         const double before = thread_cpu_seconds();
-        auto trace = load_trace(a.trace, setting->cluster, {a.format, a.profiles}, load,
-                                setting->seed);
+        auto trace =
+            load_trace(a.trace, setting->cluster, {a.format, a.profiles}, load, setting->seed);
         if (!trace.ok()) return trace.error();
         setting->trace = std::move(trace).value();
         setting->parse_s = thread_cpu_seconds() - before;
@@ -211,7 +212,8 @@ int show(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
   std::fputs(fmt::format("{} jobs of {} ({}) on {}: {} devices; estimates: {}\n\n{}\n{}\n",
                          results.front().jobs, first.trace.path, first.trace.format,
                          first.cluster.text, first.cluster.device_count(),
-                         results.front().estimates, table.text(), verdict(groups)).c_str(),
+                         results.front().estimates, table.text(), verdict(groups))
+                 .c_str(),
              stdout);
   return kDone;
 }
@@ -223,21 +225,23 @@ int explain(const SimArguments& a, Plan& plan) {
     return candidate.submission->name == a.explain;
   });
   if (job == jobs.end()) {
-    return fail({ErrorKind::kNotFound,
-                 fmt::format("{} has no job named '{}'", setting.trace.path, a.explain),
-                 jobs.empty() ? "" : fmt::format("the first job is '{}'",
-                                                 jobs.front().submission->name)});
+    return fail(
+        {ErrorKind::kNotFound,
+         fmt::format("{} has no job named '{}'", setting.trace.path, a.explain),
+         jobs.empty() ? "" : fmt::format("the first job is '{}'", jobs.front().submission->name)});
   }
   const auto index = static_cast<size_t>(job - jobs.begin()) * plan.options.replicate;
   plan.options.watch = static_cast<JobId>(index);
   ReasonLog log;
-  SimRequest request{&setting.cluster, &setting.trace, plan.policies.front().get(), plan.options,
-                     {}, &log};
+  SimRequest request{
+      &setting.cluster, &setting.trace, plan.policies.front().get(), plan.options, {}, &log};
   request.options.seed = a.seed;
   auto result = simulate(request);
   if (!result.ok()) return fail(result.error());
   std::fputs(explanation(a.explain, *job->submission, result->records[index], log.reasons(),
-                         result->policy).c_str(), stdout);
+                         result->policy)
+                 .c_str(),
+             stdout);
   return kDone;
 }
 

@@ -130,14 +130,15 @@ std::string verdict(const std::vector<RunGroup>& groups) {
   for (const RunGroup& group : groups) {
     if (group.mean(mean_jct) < best->mean(mean_jct)) best = &group;
   }
-  const std::string seeds =
-      first.runs.size() > 1
-          ? fmt::format(" (± {}, {} seeds)",
-                        three_digits(best->deviation(mean_jct) / std::max(1e-9, first.mean(mean_jct))),
-                        first.runs.size())
-          : "";
+  const std::string seeds = first.runs.size() > 1
+                                ? fmt::format(" (± {}, {} seeds)",
+                                              three_digits(best->deviation(mean_jct) /
+                                                           std::max(1e-9, first.mean(mean_jct))),
+                                              first.runs.size())
+                                : "";
   if (groups.size() == 1) {
-    return fmt::format("{}: mean JCT {} s{}", first.label, three_digits(first.mean(mean_jct)), seeds);
+    return fmt::format("{}: mean JCT {} s{}", first.label, three_digits(first.mean(mean_jct)),
+                       seeds);
   }
   if (best == &first) return fmt::format("nothing beats {} on mean JCT{}", first.label, seeds);
   return fmt::format("{} beats {}: mean JCT {:.2f}x{}", best->label, first.label,
@@ -170,14 +171,15 @@ std::string jobs_csv(const std::vector<RunResult>& runs, const Trace& trace,
       const JobRecord& r = run.records[i];
       const Submission& spec = *trace.jobs[i / replicate].submission;
       const std::string start = r.first_start < kNever ? fmt::format("{}", r.first_start) : "";
-      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{:.4g},{},{}\n",
-                     run.policy, run.cluster.find(',') == std::string::npos
-                                     ? run.cluster : '"' + run.cluster + '"',
-                     run.seed, job_name(trace, replicate, i),
-                     spec.tenant < trace.tenants.size() ? trace.tenants[spec.tenant] : "",
-                     spec.requested().devices, r.submit, start, r.end, r.end - r.submit,
-                     r.end - r.submit - r.run_s, r.run_s, r.restarts, r.rho,
-                     r.rejected ? 1 : 0, r.missed_deadline ? 1 : 0);
+      fmt::format_to(
+          std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{:.4g},{},{}\n",
+          run.policy,
+          run.cluster.find(',') == std::string::npos ? run.cluster : '"' + run.cluster + '"',
+          run.seed, job_name(trace, replicate, i),
+          spec.tenant < trace.tenants.size() ? trace.tenants[spec.tenant] : "",
+          spec.requested().devices, r.submit, start, r.end, r.end - r.submit,
+          r.end - r.submit - r.run_s, r.run_s, r.restarts, r.rho, r.rejected ? 1 : 0,
+          r.missed_deadline ? 1 : 0);
     }
   }
   return out;

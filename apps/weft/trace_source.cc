@@ -41,10 +41,10 @@ std::string explanation(const std::string& name, const Submission& spec, const J
   if (record.rejected) {
     out += " and was not admitted\n";
   } else {
-    out += fmt::format(", first started at {:.0f} s, ended at {:.0f} s; waited {:.0f} s in all, "
-                       "{} restarts\n",
-                       record.first_start, record.end,
-                       record.end - record.submit - record.run_s, record.restarts);
+    out += fmt::format(
+        ", first started at {:.0f} s, ended at {:.0f} s; waited {:.0f} s in all, "
+        "{} restarts\n",
+        record.first_start, record.end, record.end - record.submit - record.run_s, record.restarts);
   }
   // A reason is told when it differs from the one before.
   std::string last;

@@ -1,4 +1,5 @@
-// CHECK: what only we can do wrong. Prints the condition and its place, then aborts, also in release.
+// CHECK: what only we can do wrong. Prints the condition and its place, then aborts, also in
+// release.
 #pragma once
 
 namespace weft::internal {
@@ -6,14 +7,14 @@ namespace weft::internal {
                                const char* message);
 }  // namespace weft::internal
 
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) [[unlikely]]                                                  \
-      ::weft::internal::check_failed(#condition, __FILE__, __LINE__, "");           \
+#define CHECK(condition)                                                  \
+  do {                                                                    \
+    if (!(condition)) [[unlikely]]                                        \
+      ::weft::internal::check_failed(#condition, __FILE__, __LINE__, ""); \
   } while (false)
 
-#define CHECK_MSG(condition, message)                                               \
-  do {                                                                              \
-    if (!(condition)) [[unlikely]]                                                  \
-      ::weft::internal::check_failed(#condition, __FILE__, __LINE__, (message));    \
+#define CHECK_MSG(condition, message)                                            \
+  do {                                                                           \
+    if (!(condition)) [[unlikely]]                                               \
+      ::weft::internal::check_failed(#condition, __FILE__, __LINE__, (message)); \
   } while (false)

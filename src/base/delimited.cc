@@ -112,8 +112,8 @@ void DelimitedScanner::split_quoted() {
   }
 }
 
-// Requires: at_ is on an opening quote. Ensures: at_ is on the delimiter or newline after the field,
-// or at the end.
+// Requires: at_ is on an opening quote. Ensures: at_ is on the delimiter or newline after the
+// field, or at the end.
 std::string_view DelimitedScanner::quoted_field() {
   const char* const first = ++at_;
   std::string* copy = nullptr;

@@ -41,8 +41,9 @@ TEST(DelimitedScanner, SplitsRecords) {
       {"CRLF", "a,b\r\nc,d\r\n", {{"a", "b"}, {"c", "d"}}},
       {"empty fields", ",\n,,", {{"", ""}, {"", "", ""}}},
       {"blank lines are skipped", "\na\n\r\n\nb\n\n", {{"a"}, {"b"}}},
-      {"byte-order mark", "\xEF\xBB\xBF"
-                          "a,b\n",
+      {"byte-order mark",
+       "\xEF\xBB\xBF"
+       "a,b\n",
        {{"a", "b"}}},
       {"delimiter inside quotes", "\"a,b\",c\n", {{"a,b", "c"}}},
       {"doubled quote", "\"a\"\"b\"\"\",c\n", {{"a\"b\"", "c"}}},
@@ -113,7 +114,8 @@ TEST(ParseNumber, TakesWholeFiniteNumbersOnly) {
   EXPECT_EQ(parse_number(" 1.5e3 "), 1500.0);
   EXPECT_EQ(parse_number("+2"), 2.0);
   EXPECT_EQ(parse_number("-0.25"), -0.25);
-  for (const char* const text : {"", " ", "nan", "inf", "-inf", "1e999", "1x", "0x10", "1,5", "+-1"}) {
+  for (const char* const text :
+       {"", " ", "nan", "inf", "-inf", "1e999", "1x", "0x10", "1,5", "+-1"}) {
     EXPECT_FALSE(parse_number(text).has_value()) << text;
   }
 }
@@ -132,12 +134,12 @@ TEST(FindBadByte, AcceptsUtf8AndNamesTheLineOfTheRest) {
   const std::pair<std::string, long> bad[] = {
       {"a\nb\xFF", 2},
       {std::string("ab\0c", 4), 1},
-      {"long enough for a word\n\n\xC3", 3},        // cut off
-      {"\xC0\x80", 1},                              // overlong
-      {"\xE0\x80\x80", 1},                          // overlong
-      {"\xED\xA0\x80", 1},                          // surrogate
-      {"\xF4\x90\x80\x80", 1},                      // beyond U+10FFFF
-      {"12345678\x80", 1},                          // stray continuation
+      {"long enough for a word\n\n\xC3", 3},  // cut off
+      {"\xC0\x80", 1},                        // overlong
+      {"\xE0\x80\x80", 1},                    // overlong
+      {"\xED\xA0\x80", 1},                    // surrogate
+      {"\xF4\x90\x80\x80", 1},                // beyond U+10FFFF
+      {"12345678\x80", 1},                    // stray continuation
       {std::string("1234567\n123\0", 12), 2},
   };
   for (const auto& [text, line] : bad) {

@@ -74,7 +74,8 @@ Status write_through(const std::string& path, std::string_view content) {
   return write_all(file.get(), path, content);
 }
 
-// Creates a file of a new name beside `path` and puts that name in `name`; -1 with errno set if not.
+// Creates a file of a new name beside `path` and puts that name in `name`; -1 with errno set if
+// not.
 int create_beside(const std::string& path, std::string& name) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     name = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);

@@ -13,8 +13,8 @@ namespace weft {
 // `limit_bytes`, before the first byte of it is read.
 Result<std::string> read_file(const std::string& path, std::uint64_t limit_bytes);
 
-// Ensures: afterwards `path` holds all of `content`, or an error is returned and whatever `path` held
-// before is untouched. The content goes to a temporary file in the same folder, which is then
+// Ensures: afterwards `path` holds all of `content`, or an error is returned and whatever `path`
+// held before is untouched. The content goes to a temporary file in the same folder, which is then
 // renamed; pipes and devices such as /dev/stdout are written to directly.
 Status write_file_atomically(const std::string& path, std::string_view content);
 

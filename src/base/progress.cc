@@ -23,7 +23,9 @@ void ProgressLine::show(double done, double total, const std::string& what) {
   const double elapsed_s = static_cast<double>(now - began_ns_) * 1e-9;
   const double left_s = done > 0 ? elapsed_s * (total - done) / done : 0;
   std::fputs(fmt::format("\r\033[K{:3.0f} %  {}  {:.0f} s left", total > 0 ? 100 * done / total : 0,
-                         what, left_s).c_str(), stderr);
+                         what, left_s)
+                 .c_str(),
+             stderr);
 }
 
 }  // namespace weft

@@ -14,8 +14,8 @@ Summary summarize(std::vector<double> values) {
     const auto index = static_cast<size_t>(p / 100.0 * static_cast<double>(values.size()));
     return values[std::min(index, values.size() - 1)];
   };
-  summary.mean = std::accumulate(values.begin(), values.end(), 0.0) /
-                 static_cast<double>(values.size());
+  summary.mean =
+      std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   summary.p50 = rank(50);
   summary.p95 = rank(95);
   summary.p99 = rank(99);

@@ -11,8 +11,8 @@ struct Summary {
   double mean = 0, p50 = 0, p95 = 0, p99 = 0, max = 0;
 };
 
-// Percentile p is the value that p per cent of the values come before when sorted, the convention of
-// the simulators this project is compared with. Cost: O(n log n).
+// Percentile p is the value that p per cent of the values come before when sorted, the convention
+// of the simulators this project is compared with. Cost: O(n log n).
 Summary summarize(std::vector<double> values);
 
 // Counts of durations in buckets 1/16 of an octave wide (4.4 % resolution), for percentiles of

@@ -12,8 +12,8 @@ namespace {
 
 // Columns a UTF-8 text takes, every code point counted as one.
 size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
-                                           [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 std::string csv_cell(const std::string& cell) {
@@ -85,8 +85,10 @@ std::string three_digits(double value) {
   if (value == 0) return "0";
   const double size = std::abs(value);
   if (size >= 1e7 || size < 1e-3) return fmt::format("{:.2e}", value);
-  const int digits = std::clamp(2 - static_cast<int>(std::floor(std::log10(size))), 0, 5);
-  return fmt::format("{:.{}f}", value, digits);
+  // The power of ten after rounding: 9.996 has that of 10.0.
+  const std::string rounded = fmt::format("{:.2e}", size);
+  const int power = std::stoi(rounded.substr(rounded.find('e') + 1));
+  return fmt::format("{:.{}f}", value, std::clamp(2 - power, 0, 5));
 }
 
 }  // namespace weft

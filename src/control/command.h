@@ -13,9 +13,9 @@ enum class CommandKind : std::uint8_t { kNone, kStart, kStop, kResize };
 struct Command {
   CommandKind kind = CommandKind::kNone;
   JobId job = kNoJob;
-  std::uint32_t epoch = 0;   // of the run it is about; every start raises it
-  std::uint32_t number = 0;  // of the command; every new command of the job raises it
-  Seconds deadline = kNever; // then it is sent again
+  std::uint32_t epoch = 0;                 // of the run it is about; every start raises it
+  std::uint32_t number = 0;                // of the command; every new command of the job raises it
+  Seconds deadline = kNever;               // then it is sent again
   const Allocation* allocation = nullptr;  // kStart, kResize; valid until the call returns
 };
 

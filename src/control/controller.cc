@@ -27,11 +27,20 @@ JobId Controller::handle(const Event& event) {
   state_.now = event.at;
   if (journal_ != nullptr) journal_->event(event);
   switch (event.kind) {
-    case EventKind::kSubmit: return submit(event);
-    case EventKind::kOutcome: outcome(event); break;
-    case EventKind::kFinished: finished(event); break;
-    case EventKind::kCrashed: crashed(event); break;
-    case EventKind::kProgress: progress(event); break;
+    case EventKind::kSubmit:
+      return submit(event);
+    case EventKind::kOutcome:
+      outcome(event);
+      break;
+    case EventKind::kFinished:
+      finished(event);
+      break;
+    case EventKind::kCrashed:
+      crashed(event);
+      break;
+    case EventKind::kProgress:
+      progress(event);
+      break;
     case EventKind::kWithdraw:
       if (JobState& job = state_.jobs[event.job]; job.phase != Phase::kEnded) {
         if (job.phase == Phase::kPlaced) {
@@ -50,7 +59,9 @@ JobId Controller::handle(const Event& event) {
       state_.jobs[event.job].load = event.value;
       if (state_.jobs[event.job].phase != Phase::kEnded) change_.loads.push_back(event.job);
       break;
-    case EventKind::kNodeDown: node_down(event.node); break;
+    case EventKind::kNodeDown:
+      node_down(event.node);
+      break;
     case EventKind::kNodeNotice:
       // A node about to go takes no new work; what runs there may finish in time.
       state_.ledger.set_available(event.node, false);
@@ -93,8 +104,8 @@ void Controller::open_interval(JobState& job) {
   job.running_since = job.reported_at = state_.now;
   job.devices_running = dispatch_.pursuit(job.id).used.device_count();
   job.first_start = std::min(job.first_start, state_.now);
-  const Configuration& c = job.spec->menu->configurations[dispatch_.pursuit(job.id)
-                                                              .used.configuration];
+  const Configuration& c =
+      job.spec->menu->configurations[dispatch_.pursuit(job.id).used.configuration];
   job.observed_rate = c.rate;
 }
 
@@ -127,7 +138,8 @@ void Controller::outcome(const Event& event) {
         if (job.phase != Phase::kEnded) ++job.restarts;
         dispatch_.release(event.job);
         break;
-      case CommandKind::kNone: return;
+      case CommandKind::kNone:
+        return;
     }
   } else if (dispatch_.refuse(event.job, event.number) == CommandKind::kStart) {
     dispatch_.release(event.job);

@@ -52,8 +52,8 @@ Dispatch::Dispatch(const Cluster& cluster, State& state, Executor& executor, Sec
 
 void Dispatch::use(const Allocation& allocation, int sign) {
   for (const DeviceShare& share : allocation.devices) {
-    used_milli_[share.device] = static_cast<std::int16_t>(used_milli_[share.device] +
-                                                          sign * static_cast<int>(share.milli));
+    used_milli_[share.device] =
+        static_cast<std::int16_t>(used_milli_[share.device] + sign * static_cast<int>(share.milli));
   }
 }
 

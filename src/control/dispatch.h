@@ -77,9 +77,9 @@ class Dispatch {
   State& state_;
   Executor& executor_;
   Seconds timeout_;
-  Journal* journal_;  // may be null
-  std::vector<Pursuit> pursuits_;          // by job
-  std::vector<std::int16_t> used_milli_;   // by device: what the world may be using
+  Journal* journal_;                      // may be null
+  std::vector<Pursuit> pursuits_;         // by job
+  std::vector<std::int16_t> used_milli_;  // by device: what the world may be using
   std::vector<JobId> blocked_;
   std::deque<Due> due_;  // ascending: every command has the same timeout
 };

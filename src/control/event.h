@@ -9,17 +9,17 @@
 namespace weft {
 
 enum class EventKind : std::uint8_t {
-  kSubmit,     // submission
-  kWithdraw,   // job: the user takes it back
-  kOutcome,    // job, epoch, number, outcome: of a command
-  kFinished,   // job, epoch: its work is done
-  kCrashed,    // job, epoch: its ranks died
-  kProgress,   // job, epoch, value: work done, value2: work per second; perhaps a report
-  kLoad,       // job, value: requests per second of a service
-  kNodeDown,   // node
-  kNodeUp,     // node
-  kNodeNotice, // node, value: the time at which it will be revoked
-  kTick,       // the wake time has come
+  kSubmit,      // submission
+  kWithdraw,    // job: the user takes it back
+  kOutcome,     // job, epoch, number, outcome: of a command
+  kFinished,    // job, epoch: its work is done
+  kCrashed,     // job, epoch: its ranks died
+  kProgress,    // job, epoch, value: work done, value2: work per second; perhaps a report
+  kLoad,        // job, value: requests per second of a service
+  kNodeDown,    // node
+  kNodeUp,      // node
+  kNodeNotice,  // node, value: the time at which it will be revoked
+  kTick,        // the wake time has come
 };
 
 enum class Outcome : std::uint8_t { kDone, kRefused, kFailed };

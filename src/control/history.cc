@@ -19,8 +19,8 @@ Estimate History::estimate(const Submission& s) const {
 }
 
 void History::ended(const Submission& s, Seconds run_time) {
-  for (Mean* mean : {&like_[{s.tenant, s.model, s.requested().devices}], &tenant_[s.tenant],
-                     &all_}) {
+  for (Mean* mean :
+       {&like_[{s.tenant, s.model, s.requested().devices}], &tenant_[s.tenant], &all_}) {
     mean->sum += run_time;
     ++mean->count;
   }

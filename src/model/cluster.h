@@ -19,8 +19,8 @@ struct PowerPoint {
 
 struct DeviceType {
   std::string name;
-  Bytes memory = 0;       // 0: not stated, never a limit
-  double speed = 1;       // of work whose menu does not tell device types apart
+  Bytes memory = 0;  // 0: not stated, never a limit
+  double speed = 1;  // of work whose menu does not tell device types apart
   double idle_watts = 0;
   std::vector<PowerPoint> power;  // ascending watts; the last is uncapped; empty: energy unknown
 };
@@ -47,7 +47,7 @@ struct Node {
   Bytes memory = 0;             // 0: not stated, never a limit
   double storage_bytes_per_s = 0;
   double network_bytes_per_s = 0;
-  std::uint32_t price = 0;                      // index into Cluster::prices
+  std::uint32_t price = 0;                          // index into Cluster::prices
   std::uint32_t domain[kLevels] = {0, 0, 0, 0, 0};  // index of the domain at each level
 };
 

@@ -80,8 +80,8 @@ Result<std::vector<ShorthandGroup>> parse_groups(std::string_view text) {
                                group->nodes, kMaxDevices));
     }
     if (group->devices < 1 || group->devices > Cluster::kMaxDevicesPerNode) {
-      return wrong(fmt::format("group {} has {} devices per node; it must have 1 to {}", shown(item),
-                               group->devices, Cluster::kMaxDevicesPerNode));
+      return wrong(fmt::format("group {} has {} devices per node; it must have 1 to {}",
+                               shown(item), group->devices, Cluster::kMaxDevicesPerNode));
     }
     devices += static_cast<std::uint64_t>(group->nodes * group->devices);
     if (devices > kMaxDevices) {

@@ -70,8 +70,8 @@ class ClusterReader {
       values.require("watts");
       const PowerPoint read{values.number("watts", 0, {0, 1e5, true}),
                             values.number("speed", 1, {0, 1, true})};
-      if (!type.power.empty() && (read.watts <= type.power.back().watts ||
-                                  read.speed < type.power.back().speed)) {
+      if (!type.power.empty() &&
+          (read.watts <= type.power.back().watts || read.speed < type.power.back().speed)) {
         values.complain("power: watts must ascend, and speed must not fall with them");
       }
       type.power.push_back(read);
@@ -90,7 +90,8 @@ class ClusterReader {
     if (node == nullptr) return counts;
     YamlFields values(report_, *node, "domains");
     constexpr std::int64_t kMost = kMaxDevices;
-    counts.nodes_per_leaf = static_cast<std::uint64_t>(values.integer("nodes_per_leaf", 0, 1, kMost));
+    counts.nodes_per_leaf =
+        static_cast<std::uint64_t>(values.integer("nodes_per_leaf", 0, 1, kMost));
     counts.leaves_per_rack =
         static_cast<std::uint64_t>(values.integer("leaves_per_rack", 0, 1, kMost));
     counts.racks_per_pod = static_cast<std::uint64_t>(values.integer("racks_per_pod", 0, 1, kMost));
@@ -107,8 +108,8 @@ class ClusterReader {
     fields.require("devices");
     Node like;
     const auto count = static_cast<std::uint64_t>(fields.integer("count", 1, 1, kMaxDevices));
-    like.devices = static_cast<std::uint16_t>(
-        fields.integer("devices", 1, 1, Cluster::kMaxDevicesPerNode));
+    like.devices =
+        static_cast<std::uint16_t>(fields.integer("devices", 1, 1, Cluster::kMaxDevicesPerNode));
     like.type = read_type_of(fields);
     like.node_class = static_cast<NodeClass>(fields.choice("class", {"on-demand", "spot"}, 0));
     like.price = read_price(fields);
@@ -203,8 +204,8 @@ class ClusterReader {
     link.latency = 1e-6 * fields.number("latency_us", 0, {0, 1e9});
     for (const std::string& end : {link.from, link.to}) {
       if (!end.empty() && !is_place(end)) {
-        fields.complain(fmt::format("links: {} is neither a node nor a leaf, rack or pod",
-                                    shown(end)));
+        fields.complain(
+            fmt::format("links: {} is neither a node nor a leaf, rack or pod", shown(end)));
       }
     }
     fields.done();

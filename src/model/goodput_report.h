@@ -34,8 +34,9 @@ std::optional<double> believed_goodput(const GoodputReport& report, TypeId type,
 // The same for a scheduler that does not tell types apart; limits are those of the first type.
 std::optional<double> pooled_goodput(const GoodputReport& report, Gang gang);
 
-// Replicas that the job may be given: twice as many as it has shown on any type, for beyond that the
-// models extrapolate too far, and not more than its largest batch size feeds (Sia, section 3.4).
+// Replicas that the job may be given: twice as many as it has shown on any type, for beyond that
+// the models extrapolate too far, and not more than its largest batch size feeds (Sia,
+// section 3.4).
 int replicas_limit(const GoodputReport& report);
 
 }  // namespace weft

@@ -24,7 +24,7 @@ struct ModelProfile {
 };
 
 struct PairTable {
-  std::vector<ModelProfile> models;        // indexed by ModelId
+  std::vector<ModelProfile> models;           // indexed by ModelId
   std::vector<std::vector<PairSpeed>> speed;  // [a][b]; first == 0: may not share
   // Where the device type matters: [type][a][b]. Empty: `speed` holds for every type.
   std::vector<std::vector<std::vector<PairSpeed>>> speed_on_type;

@@ -64,7 +64,7 @@ struct TraceOptions {
 };
 
 inline constexpr std::uint64_t kMaxTraceBytes = std::uint64_t{4} << 30;
-inline constexpr double kMaxDuration = 1e10;   // seconds
+inline constexpr double kMaxDuration = 1e10;  // seconds
 inline constexpr std::uint32_t kMaxJobDevices = 1'000'000;
 
 // `cluster` gives the device types that menus refer to. Cost: O(bytes + jobs log jobs).

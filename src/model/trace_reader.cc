@@ -42,16 +42,15 @@ const std::vector<Format>& formats() {
       {"shockwave", true,
        [](const Input& in) { return read_shockwave(in.file, in.cluster, in.options); }},
       {"sia", true, [](const Input& in) { return read_sia(in.file, in.cluster, in.options); }},
-      {"alibaba", false,
-       [](const Input& in) { return parse_alibaba_pods(in.file, in.cluster); }},
+      {"alibaba", false, [](const Input& in) { return parse_alibaba_pods(in.file, in.cluster); }},
   };
   return kFormats;
 }
 
 Error unknown_format(const std::string& path, const std::string& what) {
-  return Error{ErrorKind::kInvalidInput, fmt::format("{}: {}", path, what),
-               fmt::format("formats are {}; docs/formats.md shows each",
-                           fmt::join(trace_formats(), ", "))};
+  return Error{
+      ErrorKind::kInvalidInput, fmt::format("{}: {}", path, what),
+      fmt::format("formats are {}; docs/formats.md shows each", fmt::join(trace_formats(), ", "))};
 }
 
 // The first line that is neither blank nor a comment.
@@ -80,9 +79,8 @@ void draw_models(Trace& trace, const std::shared_ptr<const PairTable>& pairs) {
 }
 
 bool names_models(const Trace& trace) {
-  return std::any_of(trace.jobs.begin(), trace.jobs.end(), [](const TraceJob& job) {
-    return job.submission->model != kNoModel;
-  });
+  return std::any_of(trace.jobs.begin(), trace.jobs.end(),
+                     [](const TraceJob& job) { return job.submission->model != kNoModel; });
 }
 
 }  // namespace
@@ -110,8 +108,7 @@ std::string detect_trace_format(const TextFile& file) {
 Result<Trace> parse_trace_text(const TextFile& file, const Cluster& cluster,
                                const TraceOptions& options) {
   if (const Status status = check_is_text(file); !status.ok()) return status.error();
-  const std::string name =
-      options.format == "auto" ? detect_trace_format(file) : options.format;
+  const std::string name = options.format == "auto" ? detect_trace_format(file) : options.format;
   const auto& all = formats();
   const auto format =
       std::find_if(all.begin(), all.end(), [&](const Format& f) { return f.name == name; });

@@ -17,7 +17,8 @@ TEST(TraceFormat, IsDetected) {
       {"a.trace", "a\tb\tc\td\te\tf\tg\th\ti\tj\n", "gavel"},
       {"a.trace", "a\tb\tc\td\te\tf\tg\th\ti\n", "gavel"},
       {"a.trace", "a\tb\tc\td\te\tf\tg\th\ti\tj\tk\tl\n", "shockwave"},
-      {"a.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time\n",
+      {"a.csv",
+       "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time\n",
        "alibaba"},
       {"a.csv", "name,time,application,num_replicas,batch_size\n", "sia"},
       {"a.csv", "# a comment\n\nname,devices,submit_s,duration_s\n", "weft-csv"},
@@ -41,8 +42,7 @@ TEST(ReadTrace, AFormatGivenOverrulesTheDetection) {
   options.format = "philly";
   EXPECT_TRUE(read_trace(fixture("traces/philly_numbered.csv"), cluster, options).ok());
   options.format = "phily";
-  const Result<Trace> unknown =
-      read_trace(fixture("traces/philly_numbered.csv"), cluster, options);
+  const Result<Trace> unknown = read_trace(fixture("traces/philly_numbered.csv"), cluster, options);
   expect_complaint({"unknown format", "", "format 'phily' is not known"}, unknown);
   for (const std::string& name : trace_formats()) {
     EXPECT_NE(unknown.error().hint.find(name), std::string::npos) << name;
@@ -76,9 +76,9 @@ TEST(ReadTrace, RefusesFilesItCannotRead) {
 }
 
 TEST(ReadTrace, AJobLargerThanTheClusterIsNotAReadersBusiness) {
-  EXPECT_TRUE(parse_trace_text({"f", "submit_s,duration_s,devices\n0,1,1000\n"}, cluster_of("1x1"),
-                               {})
-                  .ok());
+  EXPECT_TRUE(
+      parse_trace_text({"f", "submit_s,duration_s,devices\n0,1,1000\n"}, cluster_of("1x1"), {})
+          .ok());
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ struct Configuration {
   double scattered_rate = 0;  // when spread over more nodes than needed; 0: as `rate`
   double seconds_per_step = 0;
   double work_per_step = 0;
-  double efficiency = 1;  // statistical: progress per work unit
-  double watts_cap = 0;   // each device; 0: uncapped
+  double efficiency = 1;    // statistical: progress per work unit
+  double watts_cap = 0;     // each device; 0: uncapped
   std::uint32_t batch = 0;  // fixed total batch size; 0: the job's own, tuned to what it holds
   Traffic traffic;
 
@@ -70,16 +70,16 @@ struct Estimate {
   bool known() const { return !std::isnan(duration); }
 };
 
-// How a job changes its batch size as it trains, and with it its speed: by gradient norms (Accordion)
-// or by gradient noise (GNS), the modes of Shockwave's traces (Zheng et al., NSDI '23).
+// How a job changes its batch size as it trains, and with it its speed: by gradient norms
+// (Accordion) or by gradient noise (GNS), the modes of Shockwave's traces (Zheng et al., NSDI '23).
 enum class Adaptation : std::uint8_t { kNone, kAccordion, kNoiseScale };
 
 struct Submission {
   std::string name;
   WorkloadKind kind = WorkloadKind::kTraining;
   TenantId tenant = 0;
-  ModelId model = kNoModel;  // row of the pair tables
-  std::int32_t priority = 0; // larger is more urgent
+  ModelId model = kNoModel;   // row of the pair tables
+  std::int32_t priority = 0;  // larger is more urgent
   double weight = 1;
   Seconds submit = 0;
   Seconds deadline = kNever;  // absolute

@@ -47,8 +47,8 @@ Assembled assemble_list(const Composition& c) {
                  "jobs that share leave when they end; set backfill to any or none"};
   }
   return std::unique_ptr<Policy>(std::make_unique<ListPolicy>(
-      c.name, *options, std::move(key).value(), std::move(place).value(),
-      std::move(guards).value(), std::move(sharer).value()));
+      c.name, *options, std::move(key).value(), std::move(place).value(), std::move(guards).value(),
+      std::move(sharer).value()));
 }
 
 Result<PackedPlace> packed_place(const Part& part) {
@@ -59,7 +59,9 @@ Result<PackedPlace> packed_place(const Part& part) {
   if (order == orders.end() || !part.settings.empty()) {
     return Error{ErrorKind::kInvalidInput,
                  fmt::format("place '{}' does not go with allocate 'share'; it must be first-fit, "
-                             "best-fit or worst-fit without settings", part.name), ""};
+                             "best-fit or worst-fit without settings",
+                             part.name),
+                 ""};
   }
   return PackedPlace(order->second);
 }
@@ -84,7 +86,8 @@ Assembled assemble_share(const Composition& c) {
   if (options.round < 1) {
     return Error{ErrorKind::kInvalidInput,
                  fmt::format("setting 'round' of part 'share' is {}; it must be at least 1 second",
-                             options.round), ""};
+                             options.round),
+                 ""};
   }
   auto place = packed_place(c.place);
   if (!place.ok()) return place.error();
@@ -174,10 +177,10 @@ Result<std::unique_ptr<Policy>> assemble(const Composition& c) {
   std::vector<std::string> names;
   for (const auto& [name, unused] : allocators()) names.push_back(name);
   const std::string close = near_miss(c.allocate.name, names);
-  return Error{ErrorKind::kInvalidInput,
-               fmt::format("unknown allocate '{}'; known: {}", c.allocate.name,
-                           fmt::join(names, ", ")),
-               close.empty() ? "" : fmt::format("did you mean '{}'?", close)};
+  return Error{
+      ErrorKind::kInvalidInput,
+      fmt::format("unknown allocate '{}'; known: {}", c.allocate.name, fmt::join(names, ", ")),
+      close.empty() ? "" : fmt::format("did you mean '{}'?", close)};
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "policy/idle.h"
 #include "policy/services.h"
 
 namespace weft {
@@ -240,7 +241,7 @@ class CellWalk {
   std::vector<std::uint32_t> quotas_;
   bool one_owner_ = false;
   std::vector<std::uint32_t> largest_, count_;  // by type: devices of the largest nodes, how many
-  std::vector<std::uint64_t> taken_;  // by node: devices in cells of guaranteed jobs
+  std::vector<std::uint64_t> taken_;            // by node: devices in cells of guaranteed jobs
   std::vector<std::uint64_t> stuck_;  // by node: devices of guests that may not be preempted
   std::vector<bool> bound_;           // by node
   std::vector<std::vector<JobId>> queues_;
@@ -253,6 +254,7 @@ class CellWalk {
 void CellPolicy::decide(Draft& draft, const Change& change, PolicyMemory& memory) const {
   if (draft.state().waiting == 0 && change.loads.empty()) return;
   CellWalk(quotas_, draft, static_cast<CellMemory&>(memory)).run();
+  start_something_if_idle(draft);
 }
 
 }  // namespace weft

@@ -21,11 +21,13 @@ struct CellMemory : PolicyMemory {
 // allocation, §3.3); a virtual node is bound to a real one that nobody owns when its first cell is
 // taken and let go with its last. All other jobs (priority below 0, tenants without cells, more
 // than the tenant owns) use what idles and are preempted when a cell is needed (§3.4).
-// Ensures: on nodes of one size and type, none out of service, and with guests that may be preempted,
-// each tenant's jobs start when they would start on a cluster of its own (no sharing anomaly).
+// Ensures: on nodes of one size and type, none out of service, and with guests that may be
+// preempted, each tenant's jobs start when they would start on a cluster of its own (no sharing
+// anomaly).
 class CellPolicy : public Policy {
  public:
-  // `quotas`: virtual nodes by tenant. Empty: one owner of the whole cluster, all tenants being one.
+  // `quotas`: virtual nodes by tenant. Empty: one owner of the whole cluster, all tenants being
+  // one.
   CellPolicy(std::string name, std::vector<std::uint32_t> quotas)
       : name_(std::move(name)), quotas_(std::move(quotas)) {}
 

@@ -25,8 +25,8 @@ struct ChooseMemory : PolicyMemory {
     std::shared_ptr<const GoodputReport> report;
     std::vector<Offer> offers;
   };
-  std::vector<Beliefs> beliefs;  // by job
-  std::vector<double> price;     // of the last round: where the solver starts
+  std::vector<Beliefs> beliefs;             // by job
+  std::vector<double> price;                // of the last round: where the solver starts
   std::vector<std::uint32_t> node_devices;  // of the largest nodes, by type
   Seconds last_round = -1;
 };

@@ -67,11 +67,9 @@ class Displacing {
   }
 
   std::uint32_t devices_on(size_t i, NodeId node) const {
-    return static_cast<std::uint32_t>(
-        std::count_if(job(i).held.devices.begin(), job(i).held.devices.end(),
-                      [&](const DeviceShare& share) {
-                        return state_.cluster().node_of(share.device) == node;
-                      }));
+    return static_cast<std::uint32_t>(std::count_if(
+        job(i).held.devices.begin(), job(i).held.devices.end(),
+        [&](const DeviceShare& share) { return state_.cluster().node_of(share.device) == node; }));
   }
 
   // The node where `need` devices displace least; kNoNode: smaller gangs hold too few.
@@ -120,7 +118,8 @@ class Displacing {
   bool pack(size_t i, Allocation& out) {
     const Seat& seat = seats_[i];
     const Configuration& c = job(i).spec->menu->configurations[seat.offer->configuration];
-    if (c.milli < kWhole || (c.pack_required && c.pack > Level::kNode && c.pack < Level::kCluster)) {
+    if (c.milli < kWhole ||
+        (c.pack_required && c.pack > Level::kNode && c.pack < Level::kCluster)) {
       return false;
     }
     std::uint32_t on_node = 0;
@@ -159,8 +158,8 @@ class Displacing {
   Draft& draft_;
   const State& state_;
   std::span<const Seat> seats_;
-  std::vector<std::vector<size_t>> staying_;  // by node: seats with devices there
-  std::vector<std::vector<NodeId>> nodes_of_;  // by type
+  std::vector<std::vector<size_t>> staying_;           // by node: seats with devices there
+  std::vector<std::vector<NodeId>> nodes_of_;          // by type
   std::set<std::pair<std::int32_t, size_t>> waiting_;  // by falling size
 };
 

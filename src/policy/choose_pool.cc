@@ -43,8 +43,8 @@ class Pool {
  private:
   std::uint64_t free_mask(const Piece& piece) const {
     const std::uint32_t shift = piece.first - state_.cluster().nodes[piece.node].first_device;
-    const std::uint64_t ones = piece.devices >= 64 ? ~std::uint64_t{0}
-                                                   : (std::uint64_t{1} << piece.devices) - 1;
+    const std::uint64_t ones =
+        piece.devices >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << piece.devices) - 1;
     return (state_.ledger.free_mask(piece.node) >> shift) & ones;
   }
 

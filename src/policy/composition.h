@@ -1,6 +1,6 @@
-// A policy as data: the names and settings of its parts. The sixth part, Rate, is not named here: how
-// fast a configuration runs is said by the job's menu, by what the job reports while it runs, and by
-// the pair table, so it comes with the jobs and not with the policy.
+// A policy as data: the names and settings of its parts. The sixth part, Rate, is not named here:
+// how fast a configuration runs is said by the job's menu, by what the job reports while it runs,
+// and by the pair table, so it comes with the jobs and not with the policy.
 #pragma once
 
 #include <map>

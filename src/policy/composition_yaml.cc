@@ -22,8 +22,8 @@ void read_part(const std::string& path, const YAML::Node& node, Part& part,
     return;
   }
   if (!node.IsMap() || !node["part"] || !node["part"].IsScalar()) {
-    complaints.add(fmt::format("{}: a part must be a name or a map with 'part: NAME'",
-                               place_of(path, node)));
+    complaints.add(
+        fmt::format("{}: a part must be a name or a map with 'part: NAME'", place_of(path, node)));
     return;
   }
   part = {node["part"].Scalar(), {}};
@@ -49,9 +49,8 @@ void read_part(const std::string& path, const YAML::Node& node, Part& part,
 
 void read_field(const std::string& path, const std::string& field, const YAML::Node& node,
                 Composition& c, Complaints& complaints) {
-  const std::map<std::string, Part*> parts = {{"key", &c.key},
-                                              {"allocate", &c.allocate}, {"place", &c.place},
-                                              {"share", &c.share}};
+  const std::map<std::string, Part*> parts = {
+      {"key", &c.key}, {"allocate", &c.allocate}, {"place", &c.place}, {"share", &c.share}};
   if (const auto part = parts.find(field); part != parts.end()) {
     read_part(path, node, *part->second, complaints);
   } else if (field == "name" || field == "summary" || field == "source") {
@@ -65,7 +64,8 @@ void read_field(const std::string& path, const std::string& field, const YAML::N
   } else {
     complaints.add(fmt::format(
         "{}: '{}' is not a part; known: name, summary, source, base, key, allocate, place, "
-        "share, guards (a list)", place_of(path, node), field));
+        "share, guards (a list)",
+        place_of(path, node), field));
   }
 }
 
@@ -85,7 +85,8 @@ Result<Composition> parse_composition(const std::string& yaml, const std::string
       if (root["base"].Scalar().ends_with(".yaml") || root["base"].Scalar().ends_with(".yml")) {
         return Error{ErrorKind::kInvalidInput,
                      fmt::format("{}: base is '{}'; it must be a policy with a name of its own",
-                                 place_of(path, root["base"]), root["base"].Scalar()), ""};
+                                 place_of(path, root["base"]), root["base"].Scalar()),
+                     ""};
       }
       auto base = find_policy(root["base"].Scalar());
       if (!base.ok()) return base.error();

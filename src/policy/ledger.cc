@@ -51,15 +51,14 @@ void Ledger::take(JobId job, const Allocation& allocation) {
   for (size_t i = 0; i < allocation.devices.size();) {
     const NodeId node = cluster_->node_of(allocation.devices[i].device);
     const std::uint32_t before = nodes_[node].free;
-    for (; i < allocation.devices.size() &&
-           cluster_->node_of(allocation.devices[i].device) == node;
+    for (; i < allocation.devices.size() && cluster_->node_of(allocation.devices[i].device) == node;
          ++i) {
       const DeviceShare& share = allocation.devices[i];
       CHECK_MSG(share.milli > 0 && used_milli_[share.device] + share.milli <= kWhole,
                 "a device is given twice");
       if (used_milli_[share.device] == 0) set_free(node, share.device, false);
-      used_milli_[share.device] = static_cast<std::uint16_t>(used_milli_[share.device] +
-                                                             share.milli);
+      used_milli_[share.device] =
+          static_cast<std::uint16_t>(used_milli_[share.device] + share.milli);
       held_milli_ += share.milli;
       if (share.milli == kWhole && share.memory == 0) {
         owner_[share.device] = job;
@@ -83,13 +82,12 @@ void Ledger::give(JobId job, const Allocation& allocation) {
   for (size_t i = 0; i < allocation.devices.size();) {
     const NodeId node = cluster_->node_of(allocation.devices[i].device);
     const std::uint32_t before = nodes_[node].free;
-    for (; i < allocation.devices.size() &&
-           cluster_->node_of(allocation.devices[i].device) == node;
+    for (; i < allocation.devices.size() && cluster_->node_of(allocation.devices[i].device) == node;
          ++i) {
       const DeviceShare& share = allocation.devices[i];
       CHECK_MSG(used_milli_[share.device] >= share.milli, "a device is given back twice");
-      used_milli_[share.device] = static_cast<std::uint16_t>(used_milli_[share.device] -
-                                                             share.milli);
+      used_milli_[share.device] =
+          static_cast<std::uint16_t>(used_milli_[share.device] - share.milli);
       held_milli_ -= share.milli;
       if (used_milli_[share.device] == 0) set_free(node, share.device, true);
       if (share.milli == kWhole && share.memory == 0) {

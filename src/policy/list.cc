@@ -182,8 +182,7 @@ bool ListWalk::fits(const JobState& job, Allocation& out) const {
 bool ListWalk::place_or_evict(const JobState& job, const Entry& entry, bool may_evict,
                               Allocation& out) {
   if (!may_start(job)) return false;
-  return fits(job, out) ||
-         (may_evict && evict_for(job, entry, job.spec->min_replicas, out));
+  return fits(job, out) || (may_evict && evict_for(job, entry, job.spec->min_replicas, out));
 }
 
 bool ListWalk::next_head(const std::vector<bool>& closed, Entry& head) const {
@@ -201,9 +200,12 @@ void ListWalk::run() {
   if (state_.waiting == 0) return;
   if (policy_.sharer_ != nullptr) return walk_sharing();
   switch (policy_.options_.backfill) {
-    case ListOptions::Backfill::kNone: return walk_blocking();
-    case ListOptions::Backfill::kAny: return walk_passing();
-    case ListOptions::Backfill::kEasy: return walk_easy();
+    case ListOptions::Backfill::kNone:
+      return walk_blocking();
+    case ListOptions::Backfill::kAny:
+      return walk_passing();
+    case ListOptions::Backfill::kEasy:
+      return walk_easy();
   }
 }
 

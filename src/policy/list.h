@@ -29,8 +29,8 @@ struct ListOptions {
 
 // What jobs ask for, so far as it decides whether they fit. Of two jobs of one shape the one with
 // the smaller key fits if either does, so a walk asks each shape once.
-using Shape = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, Bytes, std::uint32_t, Bytes, int,
-                         bool, bool, std::uint32_t, TenantId, ModelId>;
+using Shape = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, Bytes, std::uint32_t, Bytes,
+                         int, bool, bool, std::uint32_t, TenantId, ModelId>;
 
 struct ListMemory : PolicyMemory {
   struct Entry {
@@ -45,7 +45,7 @@ struct ListMemory : PolicyMemory {
   std::vector<std::uint32_t> shape;      // by job
   std::uint64_t key_version = 0;         // of the keys as filed
   std::vector<JobId> held_back;
-  std::set<JobId> services;              // placed services
+  std::set<JobId> services;  // placed services
   // Policies with a sharer: by devices, who is alone on them in order of start; and, by job, who
   // sits beside it and the order of its start.
   std::map<std::uint32_t, std::set<std::pair<std::uint64_t, JobId>>> alone;
@@ -54,7 +54,8 @@ struct ListMemory : PolicyMemory {
   std::uint64_t starts = 0;
   // Next steps of stepped keys; may hold steps of jobs that stopped meanwhile.
   std::priority_queue<std::pair<Seconds, JobId>, std::vector<std::pair<Seconds, JobId>>,
-                      std::greater<>> steps;
+                      std::greater<>>
+      steps;
 };
 
 class ListPolicy : public Policy {

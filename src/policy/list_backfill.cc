@@ -21,8 +21,8 @@ double devices_asked(const JobState& job) {
 // Counts devices, not shapes: a reservation may come too early when free devices are scattered.
 Reservation reserve(const State& state, const JobState& head) {
   const TypeId type = head.spec->requested().type;
-  double free = type == kAnyType ? state.ledger.free_whole_total()
-                                 : state.ledger.free_whole_of(type);
+  double free =
+      type == kAnyType ? state.ledger.free_whole_total() : state.ledger.free_whole_of(type);
   std::vector<std::pair<Seconds, double>> ends;
   for (JobId id : state.active) {
     const JobState& job = state.job(id);

@@ -33,10 +33,10 @@ bool ListWalk::evict_for(const JobState& job, const Entry& entry, std::uint32_t 
   }
   const auto overlaps = [&](const Allocation& held) {
     return placed && std::any_of(held.devices.begin(), held.devices.end(), [&](const auto& share) {
-      return std::binary_search(
-          out.devices.begin(), out.devices.end(), share,
-          [](const DeviceShare& a, const DeviceShare& b) { return a.device < b.device; });
-    });
+             return std::binary_search(
+                 out.devices.begin(), out.devices.end(), share,
+                 [](const DeviceShare& a, const DeviceShare& b) { return a.device < b.device; });
+           });
   };
   for (auto victim = stopped.rbegin(); victim != stopped.rend(); ++victim) {
     if (!overlaps(victim->second)) start(victim->first, std::move(victim->second));

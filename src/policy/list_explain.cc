@@ -18,8 +18,8 @@ void ListWalk::explain_watched() {
   for (const std::set<Entry>& queue : memory_.waiting) {
     if (queue.empty()) continue;
     if (first.id == kNoJob || *queue.begin() < first) first = *queue.begin();
-    reason.ahead += static_cast<std::uint32_t>(
-        std::distance(queue.begin(), queue.lower_bound(own)));
+    reason.ahead +=
+        static_cast<std::uint32_t>(std::distance(queue.begin(), queue.lower_bound(own)));
   }
   std::uint32_t largest = 0;
   for (TypeId type = 0; type < state_.cluster().types.size(); ++type) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/idle.h"
 #include "policy/services.h"
 #include "policy/solve/matching.h"
 #include "policy/time_share.h"
@@ -20,8 +21,8 @@ void append_times(const State& state, const JobState& job, std::vector<double>& 
 
 struct Window {
   std::vector<JobId> jobs;
-  std::vector<double> times;            // jobs x types
-  std::vector<std::size_t> machines;    // by type
+  std::vector<double> times;          // jobs x types
+  std::vector<std::size_t> machines;  // by type
 };
 
 Window make_window(const State& state, std::uint32_t most) {
@@ -46,7 +47,8 @@ Window make_window(const State& state, std::uint32_t most) {
   for (TypeId type = 0; type < types; ++type) {
     const double count = state.ledger.free_whole_of(type) / each;
     window.machines.push_back(state.ledger.in_service(type) == 0
-                                  ? 0 : std::max<std::size_t>(1, static_cast<std::size_t>(count)));
+                                  ? 0
+                                  : std::max<std::size_t>(1, static_cast<std::size_t>(count)));
   }
   return window;
 }
@@ -64,14 +66,13 @@ void MatchingPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
   }
   if (state.ledger.free_whole_total() == 0) return;
   const Window window = make_window(state, options_.window);
-  if (window.jobs.empty()) return;
+  if (window.jobs.empty()) return start_something_if_idle(draft);
   const std::vector<MachineSlot> slots = allox_schedule(window.times, window.machines);
   std::vector<size_t> order(window.jobs.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   // On each type, who delays most others comes first; a job that does not fit lets others pass.
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return slots[a].from_last > slots[b].from_last;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return slots[a].from_last > slots[b].from_last; });
   for (size_t i : order) {
     const JobState& job = state.job(window.jobs[i]);
     const auto type = static_cast<TypeId>(slots[i].type);
@@ -82,6 +83,7 @@ void MatchingPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
       draft.start(job.id, std::move(allocation));
     }
   }
+  start_something_if_idle(draft);
 }
 
 }  // namespace weft

@@ -29,10 +29,10 @@ Result<std::unique_ptr<Made>> make(const Makers<Made>& makers, const Part& part,
   const auto maker = makers.find(part.name);
   if (maker == makers.end()) {
     const std::string close = near_miss(part.name, names(makers));
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("unknown {} '{}'; known: {}", slot, part.name,
-                             fmt::join(names(makers), ", ")),
-                 close.empty() ? "" : fmt::format("did you mean '{}'?", close)};
+    return Error{
+        ErrorKind::kInvalidInput,
+        fmt::format("unknown {} '{}'; known: {}", slot, part.name, fmt::join(names(makers), ", ")),
+        close.empty() ? "" : fmt::format("did you mean '{}'?", close)};
   }
   Settings settings(part);
   std::unique_ptr<Made> made = maker->second(settings);

@@ -68,9 +68,12 @@ class GangSearch {
   NodeId find(std::uint32_t devices) const {
     if (!filtered_) {
       switch (order_) {
-        case NodeOrder::kFirst: return index_.first_fit(devices);
-        case NodeOrder::kBest: return index_.best_fit(devices);
-        case NodeOrder::kWorst: return index_.worst_fit(devices);
+        case NodeOrder::kFirst:
+          return index_.first_fit(devices);
+        case NodeOrder::kBest:
+          return index_.best_fit(devices);
+        case NodeOrder::kWorst:
+          return index_.worst_fit(devices);
       }
     }
     if (order_ == NodeOrder::kFirst) {
@@ -122,10 +125,9 @@ class GangSearch {
     NodeId node = find(left);
     if (start == out.devices.size() || node == kNoNode) return node;
     const auto used = [&](NodeId id) {
-      return std::any_of(out.devices.begin() + static_cast<std::ptrdiff_t>(start),
-                         out.devices.end(), [&](const DeviceShare& share) {
-                           return cluster_.node_of(share.device) == id;
-                         });
+      return std::any_of(
+          out.devices.begin() + static_cast<std::ptrdiff_t>(start), out.devices.end(),
+          [&](const DeviceShare& share) { return cluster_.node_of(share.device) == id; });
     };
     if (!used(node)) return node;
     const std::uint32_t most = index_.max_devices();
@@ -199,8 +201,8 @@ class GangSearch {
       for (DeviceId d = node.first_device; d < node.first_device + node.devices; ++d) {
         const std::uint32_t used = ledger_.used_milli(d);
         const Bytes memory = cluster_.types[type_].memory;
-        const bool memory_fits = memory == 0 || ledger_.used_memory(d) +
-                                                    configuration_.device_memory <= memory;
+        const bool memory_fits =
+            memory == 0 || ledger_.used_memory(d) + configuration_.device_memory <= memory;
         const bool taken = std::any_of(taken_.devices.begin(), taken_.devices.end(),
                                        [&](const DeviceShare& s) { return s.device == d; });
         if (used + configuration_.milli <= kWhole && memory_fits && !taken) {
@@ -264,12 +266,10 @@ bool place_as_asked(const Place& place, const State& state, const JobState& job,
   for (std::uint16_t i = 0; i < menu.size(); ++i) {
     if (is_as_asked(menu[i], menu[0]) && menu[i].rate > 0) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
-    return menu[a].rate > menu[b].rate;
-  });
-  return std::any_of(order.begin(), order.end(), [&](std::uint16_t i) {
-    return place.place(state, job, i, replicas, out);
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint16_t a, std::uint16_t b) { return menu[a].rate > menu[b].rate; });
+  return std::any_of(order.begin(), order.end(),
+                     [&](std::uint16_t i) { return place.place(state, job, i, replicas, out); });
 }
 
 bool node_suits(const Ledger& ledger, NodeId id, std::uint32_t devices, const JobState& job,
@@ -282,8 +282,8 @@ bool node_suits(const Ledger& ledger, NodeId id, std::uint32_t devices, const Jo
   return node.memory == 0 || ledger.used_host_memory(id) + c.host_memory * devices <= node.memory;
 }
 
-void append_devices(const Ledger& ledger, NodeId node, std::uint32_t count,
-                    const Configuration& c, Allocation& out) {
+void append_devices(const Ledger& ledger, NodeId node, std::uint32_t count, const Configuration& c,
+                    Allocation& out) {
   const DeviceId first = ledger.cluster().nodes[node].first_device;
   std::uint64_t mask = ledger.free_mask(node);
   for (const DeviceShare& share : out.devices) {

@@ -56,9 +56,16 @@ bool PlanWalk::give(const Choice& choice) {
   }
   if (job.held_back_until > state_.now) return false;
   const Configuration& c = job.spec->menu->configurations[choice.configuration];
-  const Demand demand{c.type,        c.devices,     c.milli, c.device_memory,
-                      c.cpu_milli,   c.host_memory, static_cast<int>(c.pack),
-                      c.pack_required, job.spec->spot_ok, least};
+  const Demand demand{c.type,
+                      c.devices,
+                      c.milli,
+                      c.device_memory,
+                      c.cpu_milli,
+                      c.host_memory,
+                      static_cast<int>(c.pack),
+                      c.pack_required,
+                      job.spec->spot_ok,
+                      least};
   if (in_vain_.contains(demand)) return false;
   Allocation found;
   if (!find(job, choice, most, found) && (least == most || !find(job, choice, least, found))) {

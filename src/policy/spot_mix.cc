@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/idle.h"
 #include "policy/place.h"
 #include "policy/services.h"
 
@@ -36,9 +37,9 @@ class SpotWalk {
 
  private:
   struct Progress {
-    bool behind = true;        // of the uniform line
-    bool far_ahead = false;    // by two changeovers
-    bool pinned = false;       // no slack left for another change
+    bool behind = true;                            // of the uniform line
+    bool far_ahead = false;                        // by two changeovers
+    bool pinned = false;                           // no slack left for another change
     Seconds falls_behind = kNever, pins = kNever;  // if it makes no progress until then
   };
 
@@ -132,7 +133,8 @@ class SpotWalk {
   bool spot_can_hold(const Configuration& c) const {
     std::uint32_t devices = 0;
     for (const Node& node : cluster_.nodes) {
-      if (node.node_class != NodeClass::kSpot || (c.type != kAnyType && c.type != node.type)) continue;
+      if (node.node_class != NodeClass::kSpot || (c.type != kAnyType && c.type != node.type))
+        continue;
       devices += node.devices;
     }
     return devices >= c.devices;
@@ -195,6 +197,7 @@ class SpotWalk {
 
 void SpotMixPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
   SpotWalk(options_, draft).run();
+  start_something_if_idle(draft);
 }
 
 }  // namespace weft

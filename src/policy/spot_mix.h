@@ -9,14 +9,14 @@
 namespace weft {
 
 struct SpotMixOptions {
-  // What a move costs, as believed: jobs return to spot nodes only when this much ahead, and take an
-  // on-demand node for good when this much slack is left.
+  // What a move costs, as believed: jobs return to spot nodes only when this much ahead, and take
+  // an on-demand node for good when this much slack is left.
   Seconds changeover = 60;
 };
 
-// Uniform progress ("Can't Be Late", NSDI'24 §4): a job whose deadline leaves time T for C seconds of
-// work should have done t * C / T after t seconds. Spot devices are used whenever they are free. A
-// job without them waits while it is ahead of that line and takes on-demand devices once it is
+// Uniform progress ("Can't Be Late", NSDI'24 §4): a job whose deadline leaves time T for C seconds
+// of work should have done t * C / T after t seconds. Spot devices are used whenever they are free.
+// A job without them waits while it is ahead of that line and takes on-demand devices once it is
 // behind; it goes back to spot when it is two changeovers ahead (hysteresis). When the slack falls
 // to two changeovers it stays on on-demand devices until it ends (safety net). Jobs are served by
 // deadline; one that is behind takes on-demand devices from jobs without a deadline. Jobs without a

@@ -67,14 +67,14 @@ struct State {
   explicit State(const Cluster& cluster) : ledger(cluster) {}
 
   Seconds now = 0;
-  Ledger ledger;                // of desired holdings
-  std::vector<JobState> jobs;   // by JobId
-  std::vector<JobId> active;    // not ended, ascending; may hold ended ones until compacted
-  std::uint32_t waiting = 0;    // jobs in kWaiting
-  std::uint32_t placed = 0;     // jobs in kPlaced
+  Ledger ledger;               // of desired holdings
+  std::vector<JobState> jobs;  // by JobId
+  std::vector<JobId> active;   // not ended, ascending; may hold ended ones until compacted
+  std::uint32_t waiting = 0;   // jobs in kWaiting
+  std::uint32_t placed = 0;    // jobs in kPlaced
   std::shared_ptr<const PairTable> pairs;  // may be null
-  std::vector<double> ended_service_s;  // device-seconds that ended jobs got, in order of ending
-  JobId watched = kNoJob;       // the job whose waiting is to be explained
+  std::vector<double> ended_service_s;     // device-seconds that ended jobs got, in order of ending
+  JobId watched = kNoJob;                  // the job whose waiting is to be explained
 
   const Cluster& cluster() const { return ledger.cluster(); }
   const JobState& job(JobId id) const { return jobs[id]; }

@@ -29,8 +29,8 @@ double believed_rate(const Cluster& cluster, const Submission& spec, TypeId type
 double remaining_work(const JobState& job, Seconds now) {
   const double rate = job.spec->requested().rate;
   const double done = job.believed_work(now);
-  const double left = job.estimate.known() ? job.estimate.duration * rate - done
-                                           : std::max(done, kHour * rate);
+  const double left =
+      job.estimate.known() ? job.estimate.duration * rate - done : std::max(done, kHour * rate);
   return std::max(left, 1e-6 * rate);
 }
 

@@ -9,10 +9,17 @@ namespace {
 
 TEST(Drf, TheTenantWithLessIsServedFirst) {
   // At 100 both tenants hold nothing: the tie goes to tenant 0 (c), then tenant 1 has less (e).
-  expect_scenario({"tenant 1 comes late and does not queue behind all of tenant 0", "1x4", "drf",
-                   {{0, 2, 100, 0, kNever, 0}, {0, 2, 100, 0, kNever, 0}, {0, 2, 100, 0, kNever, 0},
-                    {0, 2, 100, 0, kNever, 0}, {1, 2, 100, 0, kNever, 1}},
-                   {0, 0, 100, 200, 100}, {}, {"fifo", "backfill", "quota"}});
+  expect_scenario({"tenant 1 comes late and does not queue behind all of tenant 0",
+                   "1x4",
+                   "drf",
+                   {{0, 2, 100, 0, kNever, 0},
+                    {0, 2, 100, 0, kNever, 0},
+                    {0, 2, 100, 0, kNever, 0},
+                    {0, 2, 100, 0, kNever, 0},
+                    {1, 2, 100, 0, kNever, 1}},
+                   {0, 0, 100, 200, 100},
+                   {},
+                   {"fifo", "backfill", "quota"}});
 }
 
 // The example of the paper's §4.1 (9 CPUs, 18 GB; tasks of <1 CPU, 4 GB> and <3 CPUs, 1 GB>): the
@@ -30,8 +37,8 @@ TEST(Drf, ExampleOfThePaper) {
                       menu.configurations[0].host_memory = (first ? 4 : 1) * kGiB;
                     }});
   }
-  const auto result = run_trace(cluster, testing_trace(rows), *testing_policy("drf"),
-                                testing_options());
+  const auto result =
+      run_trace(cluster, testing_trace(rows), *testing_policy("drf"), testing_options());
   ASSERT_TRUE(result.ok());
   int started[2] = {0, 0};
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -14,18 +14,26 @@ constexpr const char* kDeadlineKey =
 TEST(Edf, PromisedDeadlinesAreKeptAndTheRestFillsIn) {
   // c (due 400) is booked after a's two leases, from 120 on, and moves up to 100 when a ends. d
   // cannot end by 200 any more and waits behind b with the jobs that have no deadline.
-  expect_scenario({"a long urgent job that cannot be kept does not spoil one that can", "1x2", "edf",
+  expect_scenario({"a job that cannot be kept does not spoil one that can",
+                   "1x2",
+                   "edf",
                    {{0, 2, 100, 0, /*deadline=*/150},
                     {5, 2, 500},
                     {10, 2, 100, 0, /*deadline=*/400},
                     {10, 1, 300, 0, /*deadline=*/200}},
-                   {0, 200, 100, 700}, {100, 700, 200, 1000}, {"fifo", kDeadlineKey}});
+                   {0, 200, 100, 700},
+                   {100, 700, 200, 1000},
+                   {"fifo", kDeadlineKey}});
 }
 
 TEST(Edf, BestEffortGivesWayToABooking) {
-  expect_scenario({"a is stopped for b and resumes after it", "1x2", "edf",
+  expect_scenario({"a is stopped for b and resumes after it",
+                   "1x2",
+                   "edf",
                    {{0, 2, 1000}, {100, 2, 60, 0, /*deadline=*/200}},
-                   {0, 100}, {1060, 160}, {"fifo", "backfill"}});
+                   {0, 100},
+                   {1060, 160},
+                   {"fifo", "backfill"}});
 }
 
 TEST(Edf, RefusedJobsAreRejectedIfAsked) {
@@ -51,12 +59,10 @@ TEST(Edf, AdmittedJobsNeverMiss) {
       at += random.exponential(60);
       const std::uint32_t devices = random.chance(0.3) ? 8 : 1u << random.below(3);
       const Seconds duration = random.exponential(250);
-      const Seconds deadline =
-          random.chance(0.7) ? at + duration * random.uniform(1, 4) : kNever;
-      rows.push_back({at, devices, duration, 0, deadline, 0, -1,
-                      [firm = random.chance(0.1)](Submission& s, Menu&, Truth&) {
-                        s.preemptible = !firm;
-                      }});
+      const Seconds deadline = random.chance(0.7) ? at + duration * random.uniform(1, 4) : kNever;
+      rows.push_back(
+          {at, devices, duration, 0, deadline, 0, -1,
+           [firm = random.chance(0.1)](Submission& s, Menu&, Truth&) { s.preemptible = !firm; }});
     }
     const Trace trace = testing_trace(rows);
     SimOptions options = testing_options();

@@ -50,9 +50,7 @@ void ElasticAgent::begin(const Allocation& held, const Configuration& configurat
   measuring_ = true;
 }
 
-double ElasticAgent::rate() const {
-  return goodput_.rate(type_, placement_, batch_, epoch_);
-}
+double ElasticAgent::rate() const { return goodput_.rate(type_, placement_, batch_, epoch_); }
 
 BatchChoice ElasticAgent::choose_batch() const {
   BatchLimits limits = goodput_.on_types[type_].limits;
@@ -93,7 +91,8 @@ bool ElasticAgent::measure() {
   const std::optional<StepTime> time = truth.steps.at(placement_, batch_.local_batch);
   if (!time) return false;
   const double slow = goodput_.slowdown;
-  const Observation observation{gang_, static_cast<double>(batch_.local_batch),
+  const Observation observation{gang_,
+                                static_cast<double>(batch_.local_batch),
                                 {time->compute_s * slow, time->step_s * slow}};
   const int total = gang_.replicas * batch_.local_batch * (batch_.accumulation + 1);
   report_.noise = goodput_.noise.at(epoch_, total);

@@ -18,7 +18,8 @@ namespace weft {
 
 class ElasticAgent {
  public:
-  // Seconds of running until a step time is known, and between one tuning of the batch and the next.
+  // Seconds of running until a step time is known, and between one tuning of the batch and the
+  // next.
   static constexpr Seconds kFirstMeasure = 10;
   static constexpr Seconds kTuneInterval = 60;
 

@@ -32,17 +32,21 @@ JobRow elastic(Seconds submit, Seconds work, double two, double four = 0) {
 // 180 s: a and b again. 360 s: a has had one restart, so a change counts (360 - 30) / 390 of its
 // speed: .412 for four devices against .375 for the two it holds.
 TEST(SiaScenario, AnUnsplittableJobIsWorthItsDevices) {
-  expect_scenario({"a gang of 4 beats two gangs of 2", "1x4", "sia",
+  expect_scenario({"a gang of 4 beats two gangs of 2",
+                   "1x4",
+                   "sia",
                    {elastic(0, 720, 1.9, 2.5), elastic(0, 240, 1.2, 1.3), {10, 4, 100}},
                    {0, 0, 60},
                    {465.6, 320, 160},
                    {"fifo", "pollux", "optimus"}});
 }
 
-// Two jobs with devices are better than one, so c waits until b is done (200 s, seen at 240 s). Then
-// speedups over an equal share are 2 for c and 1.17 for a on four devices, restart counted.
+// Two jobs with devices are better than one, so c waits until b is done (200 s, seen at 240 s).
+// Then speedups over an equal share are 2 for c and 1.17 for a on four devices, restart counted.
 TEST(PolluxScenario, ManyOverFew) {
-  expect_scenario({"two gangs of 2 beat a gang of 4", "1x4", "pollux",
+  expect_scenario({"two gangs of 2 beat a gang of 4",
+                   "1x4",
+                   "pollux",
                    {elastic(0, 720, 1.9, 2.5), elastic(0, 240, 1.2, 1.3), {10, 4, 100}},
                    {0, 0, 240},
                    {465.6, 200, 340},
@@ -50,7 +54,9 @@ TEST(PolluxScenario, ManyOverFew) {
 }
 
 TEST(OptimusScenario, ShortestRemainingTimeAtEachRound) {
-  expect_scenario({"the shortest first, ten minutes apart", "1x1", "optimus",
+  expect_scenario({"the shortest first, ten minutes apart",
+                   "1x1",
+                   "optimus",
                    {{0, 1, 1000}, {0, 1, 700}, {0, 1, 500}},
                    {1800, 600, 0},
                    {2800, 1300, 500},
@@ -59,21 +65,25 @@ TEST(OptimusScenario, ShortestRemainingTimeAtEachRound) {
 
 // a gains 150 s from a second device, b 284 s; both have one, and b alone could use two more.
 TEST(OptimusScenario, DevicesGoWhereTheyShortenMost) {
-  expect_scenario({"two each", "1x4", "optimus",
+  expect_scenario({"two each",
+                   "1x4",
+                   "optimus",
                    {elastic(0, 900, 1.2), elastic(0, 600, 1.9, 3.6)},
                    {0, 0},
                    {750, 600 / 1.9}});
 }
 
-// 0 s: b, the shorter, has the first device, a the second; a's next is worth .9/1.9 of its speed and
-// b's .2/1, so a has the third and b the fourth. 120 s: b is gone and c, now shorter than a (600
-// against 972), takes all. 720 s: a alone.
+// 0 s: b, the shorter, has the first device, a the second; a's next is worth .9/1.9 of its speed
+// and b's .2/1, so a has the third and b the fourth. 120 s: b is gone and c, now shorter than a
+// (600 against 972), takes all. 720 s: a alone.
 TEST(AfsScenario, TheShorterUnlessTheLongerGainsMore) {
-  expect_scenario({"short first, efficient next", "1x4", "afs",
+  expect_scenario({"short first, efficient next",
+                   "1x4",
+                   "afs",
                    {elastic(0, 1200, 1.9, 3.6), elastic(0, 120, 1.2), {10, 4, 600}},
                    {0, 0, 120},
                    {990, 100, 720},
-                   {"fifo", "optimus", "sia", "pollux"}});
+                   {"fifo", "optimus", "sia"}});
 }
 
 // Every start of every job, in devices.

@@ -52,6 +52,7 @@ class Engine : public Executor, public Listener, private Journal {
 
  private:
   static constexpr Seconds kTimeout = 30;
+  static constexpr long kMaxIdleTurns = 200'000;
 
   ControllerOptions controller_options() const {
     ControllerOptions options;
@@ -220,8 +221,8 @@ void Engine::plan_failure(NodeId node) {
   if (mean <= 0) return;
   const bool revoked = spot && faults.spot_mtbf > 0;
   const Seconds at = now_ + fault_random_.exponential(mean);
-  const Seconds gone = fault_random_.exponential(revoked ? faults.spot_gone_mean
-                                                         : faults.repair_mean);
+  const Seconds gone =
+      fault_random_.exponential(revoked ? faults.spot_gone_mean : faults.repair_mean);
   if (revoked) {
     queue_.push(std::max(now_, at - faults.spot_notice), Happening::kNodeNotice, node);
   }
@@ -246,13 +247,16 @@ Result<RunResult> Engine::run() {
   const double cpu_before = thread_cpu_seconds();
   plan_faults();
   const long total = static_cast<long>(jobs.size()) * options_.replicate;
-  long turns = 0;
+  long turns = 0, idle_turns = 0;
   while (world_.active() > 0 || next_arrival_ < jobs.size()) {
     if (next_arrival_ == jobs.size() && world_.active() <= endless_.size()) close_endless();
     const Seconds arrival =
         next_arrival_ < jobs.size() ? jobs[next_arrival_].submission->submit : kNever;
     const Seconds next = std::min({arrival, queue_.next_at(), controller_.next_wake()});
     if (next == kNever) break;
+    // Nodes that fail and return for ever must not hide that nothing is ever started.
+    idle_turns = world_.running() == 0 && arrival == kNever ? idle_turns + 1 : 0;
+    if (idle_turns > kMaxIdleTurns) break;
     now_ = std::max(now_, next);
     while (queue_.next_at() <= now_) happen(queue_.pop());
     if (arrival <= now_) {
@@ -272,9 +276,10 @@ Result<RunResult> Engine::run() {
     metrics_.now(now_, world_.active(), waiting, busy,
                  waiting > 0 ? request_.cluster->device_count() - busy : 0);
     if (request_.progress && (++turns & 0xffff) == 0) {
-      request_.progress(now_, total - static_cast<long>(world_.active()) -
-                                  static_cast<long>(jobs.size() - next_arrival_) *
-                                      options_.replicate, total);
+      request_.progress(now_,
+                        total - static_cast<long>(world_.active()) -
+                            static_cast<long>(jobs.size() - next_arrival_) * options_.replicate,
+                        total);
     }
   }
   if (world_.active() > 0) return stuck_error(controller_.state(), *request_.policy);

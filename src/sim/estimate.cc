@@ -9,10 +9,14 @@ namespace weft {
 
 std::string EstimateMode::text() const {
   switch (kind) {
-    case Kind::kOracle: return "oracle";
-    case Kind::kUser: return "user";
-    case Kind::kHistory: return "history";
-    case Kind::kNoisy: return fmt::format("noisy:{}", sigma);
+    case Kind::kOracle:
+      return "oracle";
+    case Kind::kUser:
+      return "user";
+    case Kind::kHistory:
+      return "history";
+    case Kind::kNoisy:
+      return fmt::format("noisy:{}", sigma);
   }
   return "";
 }
@@ -32,7 +36,8 @@ Result<EstimateMode> parse_estimates(const std::string& text) {
   }
   return Error{ErrorKind::kInvalidInput,
                fmt::format("estimates '{}' are not known; allowed: oracle, user, history, "
-                           "noisy:SIGMA with SIGMA from 0 to 10", text),
+                           "noisy:SIGMA with SIGMA from 0 to 10",
+                           text),
                "noisy:0.5 multiplies the true duration by a log-normal factor"};
 }
 
@@ -40,9 +45,12 @@ Estimate Estimator::of(const TraceJob& job) {
   const double rate = job.submission->requested().rate;
   const Seconds truth = rate > 0 ? job.truth.work / rate : job.truth.work;
   switch (mode_.kind) {
-    case EstimateMode::Kind::kOracle: return {truth, EstimateSource::kOracle};
-    case EstimateMode::Kind::kUser: return {job.truth.user_estimate, EstimateSource::kUser};
-    case EstimateMode::Kind::kHistory: return {};
+    case EstimateMode::Kind::kOracle:
+      return {truth, EstimateSource::kOracle};
+    case EstimateMode::Kind::kUser:
+      return {job.truth.user_estimate, EstimateSource::kUser};
+    case EstimateMode::Kind::kHistory:
+      return {};
     case EstimateMode::Kind::kNoisy:
       return {truth * random_.log_normal(0, mode_.sigma), EstimateSource::kNoisy};
   }

@@ -10,14 +10,14 @@ namespace weft {
 
 // At one instant things happen in this order.
 enum class Happening : std::uint8_t {
-  kFinish,        // of a run: job, stamp
-  kMeasure,       // an elastic job has run long enough to know its step time: job, run
-  kNodeFails,     // node
-  kNodeReturns,   // node
-  kNodeNotice,    // node
-  kLoadStep,      // job, index of the step
-  kServiceEnds,   // job
-  kDeliver,       // index of a message under way
+  kFinish,       // of a run: job, stamp
+  kMeasure,      // an elastic job has run long enough to know its step time: job, run
+  kNodeFails,    // node
+  kNodeReturns,  // node
+  kNodeNotice,   // node
+  kLoadStep,     // job, index of the step
+  kServiceEnds,  // job
+  kDeliver,      // index of a message under way
 };
 
 struct Scheduled {

@@ -12,9 +12,7 @@ namespace {
 
 JobRow part(Seconds submit, std::uint32_t milli, Seconds duration) {
   JobRow row{submit, 1, duration};
-  row.edit = [milli](Submission&, Menu& menu, Truth&) {
-    menu.configurations[0].milli = milli;
-  };
+  row.edit = [milli](Submission&, Menu& menu, Truth&) { menu.configurations[0].milli = milli; };
   return row;
 }
 
@@ -24,10 +22,15 @@ JobRow part(Seconds submit, std::uint32_t milli, Seconds duration) {
 TEST(FgdPolicy, LeavesWhatLaterJobsCanUse) {
   const std::vector<JobRow> rows = {part(0, 500, 100), part(1, 400, 200), part(2, 500, 200),
                                     part(3, 600, 50)};
-  expect_scenario({"fractions", "1x2", "fgd", rows, {0, 1, 2, 3}, {},
+  expect_scenario({"fractions",
+                   "1x2",
+                   "fgd",
+                   rows,
+                   {0, 1, 2, 3},
+                   {},
                    {"fifo", "{base: fgd, place: best-fit}"}});
-  expect_scenario({"fractions by best fit", "1x2", "{base: fgd, place: best-fit}", rows,
-                   {0, 1, 2, 100}});
+  expect_scenario(
+      {"fractions by best fit", "1x2", "{base: fgd, place: best-fit}", rows, {0, 1, 2, 100}});
 }
 
 // ATC'23 §3.2: free time that a job of the class could not use.
@@ -129,8 +132,7 @@ TEST(FgdPolicy, SurvivesDelayLossRefusalAndFailures) {
     options.faults.repair_mean = 200;
     const Cluster cluster = testing_cluster("2x4");
     const Trace trace = testing_trace(rows);
-    const Result<RunResult> got =
-        run_trace(cluster, trace, *testing_policy("fgd"), options);
+    const Result<RunResult> got = run_trace(cluster, trace, *testing_policy("fgd"), options);
     ASSERT_TRUE(got.ok()) << got.error().text();
   }
 }

@@ -17,9 +17,13 @@ constexpr const char* kSameQueues =
 TEST(Gittins, AJobAboutToEndIsNotSetBackForANewOne) {
   // Until a and b have ended nothing is known and the order is that of 2d-las. Both took 200 s, so
   // at 500 c, with 100 s, is worth twice as much as d with none.
-  expect_scenario({"two jobs of 200 s teach that a third will end at 200 s", "1x1", kLearnsFast,
+  expect_scenario({"two jobs of 200 s teach that a third will end at 200 s",
+                   "1x1",
+                   kLearnsFast,
                    {{0, 1, 200}, {0, 1, 200}, {400, 1, 200}, {400, 1, 200}},
-                   {0, 100, 400, 600}, {400, 300, 600, 800}, {"fifo", kSameQueues}});
+                   {0, 100, 400, 600},
+                   {400, 300, 600, 800},
+                   {"fifo", kSameQueues}});
 }
 
 TEST(Gittins, TheIndexOfEqualSizesIsOneOverWhatIsLeft) {
@@ -45,8 +49,8 @@ TEST(Gittins, TheIndexOfExponentialSizesIsFlat) {
 
 TEST(Gittins, EqualsLeastAttainedServiceForExponentialSizes) {
   const Cluster cluster = testing_cluster("2x4");
-  const auto gittins = testing_policy(
-      "base: gittins\nkey: {part: gittins, quantum: 1000, learn-after: 128}\n");
+  const auto gittins =
+      testing_policy("base: gittins\nkey: {part: gittins, quantum: 1000, learn-after: 128}\n");
   const auto las = testing_policy(
       "base: 2d-las\nkey: {part: attained, thresholds: [1000, 2000, 4000, 8000, 16000, 32000, "
       "64000, 128000, 256000]}\n");

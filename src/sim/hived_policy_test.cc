@@ -21,18 +21,22 @@ JobRow row(Seconds submit, std::uint32_t devices, Seconds duration, TenantId ten
 // e needs two devices of tenant 1 while d holds four: it starts after d, at 40. c, which needs four
 // and has done 10 of its 50 seconds, goes on when e has ended, at 50.
 TEST(HivedPolicy, OwnersTakeTheirCellsFromGuests) {
-  expect_scenario({"owned cells", "2x4", kOneNodeEach,
-                   {row(0, 4, 100, 0), row(5, 2, 50, 0), row(10, 4, 50, 0, -1),
-                    row(20, 4, 20, 1), row(25, 2, 10, 1)},
+  expect_scenario({"owned cells",
+                   "2x4",
+                   kOneNodeEach,
+                   {row(0, 4, 100, 0), row(5, 2, 50, 0), row(10, 4, 50, 0, -1), row(20, 4, 20, 1),
+                    row(25, 2, 10, 1)},
                    {0, 100, 10, 20, 40},
                    {100, 150, 90, 40, 50},
                    {"fifo", "priority", "hived"}});
 }
 
-// One node of 4, one owner. a and b share a pair, c opens the other. b's end leaves one device free in
-// each pair, so d, which asks for two, waits for a's end.
+// One node of 4, one owner. a and b share a pair, c opens the other. b's end leaves one device free
+// in each pair, so d, which asks for two, waits for a's end.
 TEST(HivedPolicy, CellsAreAligned) {
-  expect_scenario({"buddy cells", "1x4", "hived",
+  expect_scenario({"buddy cells",
+                   "1x4",
+                   "hived",
                    {row(0, 1, 100, 0), row(1, 1, 10, 0), row(2, 1, 100, 0), row(12, 2, 10, 0)},
                    {0, 1, 2, 100},
                    {},
@@ -69,8 +73,9 @@ std::vector<JobRecord> records(const std::string& cluster_text, const std::vecto
 TEST(HivedPolicy, NoSharingAnomalyOnRandomTraces) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const std::vector<JobRow> all = random_rows(seed, 60, true);
-    const auto shared = records("5x8", all, "{base: hived, allocate: {part: cells, "
-                                            "quotas: [3, 2]}}");
+    const auto shared = records("5x8", all,
+                                "{base: hived, allocate: {part: cells, "
+                                "quotas: [3, 2]}}");
     for (TenantId tenant = 0; tenant < 2; ++tenant) {
       std::vector<JobRow> own;
       std::vector<size_t> at;

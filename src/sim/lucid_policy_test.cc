@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-// Models 0 light, 1 medium, 2 heavy and of 20 GiB, 3 light but never measured beside another. Measured
-// pairs run at 0.8 each.
+// Models 0 light, 1 medium, 2 heavy and of 20 GiB, 3 light but never measured beside another.
+// Measured pairs run at 0.8 each.
 std::shared_ptr<const PairTable> testing_pairs() {
   auto table = std::make_shared<PairTable>();
   for (int i = 0; i < 4; ++i) {
@@ -62,8 +62,7 @@ TEST(LucidPolicy, LightJobsShareAndHeavyOnesWait) {
   EXPECT_EQ(got.restarts, 0);
   EXPECT_NE(starts(got), starts(run("1x1", rows, "fifo")));
   // The nearest sibling: the same order and passing, without sharing.
-  EXPECT_NE(starts(got),
-            starts(run("1x1", rows, "{base: lucid, share: none}")));
+  EXPECT_NE(starts(got), starts(run("1x1", rows, "{base: lucid, share: none}")));
 }
 
 TEST(LucidPolicy, AGuestDoesNotOutstayItsHostByMuch) {
@@ -75,8 +74,8 @@ TEST(LucidPolicy, AGuestDoesNotOutstayItsHostByMuch) {
 }
 
 TEST(LucidPolicy, AThirdJobNeverJoinsTwo) {
-  const RunResult got = run(
-      "1x1", {modelled(0, 1, 80, 0), modelled(0, 1, 80, 0), modelled(0, 1, 80, 0)}, "lucid");
+  const RunResult got =
+      run("1x1", {modelled(0, 1, 80, 0), modelled(0, 1, 80, 0), modelled(0, 1, 80, 0)}, "lucid");
   EXPECT_EQ(starts(got), (std::vector<Seconds>{0, 0, 100}));
 }
 

@@ -14,9 +14,9 @@ struct JobRecord {
   Seconds submit = 0;
   Seconds first_start = kNever;
   Seconds end = kNever;
-  double run_s = 0;       // on devices
-  double lost_work_s = 0; // run time whose work a crash undid
-  float rho = 0;          // finish-time fairness; 0: not ended
+  double run_s = 0;        // on devices
+  double lost_work_s = 0;  // run time whose work a crash undid
+  float rho = 0;           // finish-time fairness; 0: not ended
   std::uint16_t restarts = 0;
   bool rejected = false;
   bool missed_deadline = false;
@@ -47,7 +47,7 @@ struct RunResult {
   double utilization = 0;    // busy device time over device time until the last job ended
   double fragmentation = 0;  // share of device time that stayed idle while at least one job waited
   double gpu_hours = 0, cost = 0, energy_kwh = 0, lost_gpu_hours = 0;
-  double served = 1;         // of the services' requests
+  double served = 1;  // of the services' requests
   double decision_p50_s = 0, decision_p99_s = 0;
   double cpu_s = 0, parse_s = 0;
   std::int64_t peak_rss_bytes = 0;

@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-// Models 0 to 9 use the device for 5 %, 15 %, ... 95 % of a step, and two of them together go as fast
-// as their stages interleave.
+// Models 0 to 9 use the device for 5 %, 15 %, ... 95 % of a step, and two of them together go as
+// fast as their stages interleave.
 std::shared_ptr<const PairTable> testing_pairs() {
   auto table = std::make_shared<PairTable>();
   for (int i = 0; i < 10; ++i) {
@@ -52,9 +52,10 @@ std::vector<Seconds> starts(const RunResult& result) {
   return all;
 }
 
-// a (95 % of the device) and b (15 %) hold the two devices. c (85 %) and d (5 %) come together and are
-// matched so that both pairs are perfect: c beside b, d beside a, though c is first in the order and a
-// is the first host. All four go at full speed. c outstays b by far, so Lucid lets it wait.
+// a (95 % of the device) and b (15 %) hold the two devices. c (85 %) and d (5 %) come together and
+// are matched so that both pairs are perfect: c beside b, d beside a, though c is first in the
+// order and a is the first host. All four go at full speed. c outstays b by far, so Lucid lets it
+// wait.
 TEST(MuriPolicy, ComplementaryStagesShareADevice) {
   const std::vector<JobRow> rows = {modelled(0, 1, 100, 9), modelled(0, 1, 110, 1),
                                     modelled(10, 1, 300, 8), modelled(10, 1, 400, 0)};
@@ -72,7 +73,7 @@ TEST(MuriPolicy, EfficiencyIsThatOfTheInterleavedStep) {
   ModelProfile a, b;
   a.device_util = 0.9;
   b.device_util = 0.1;
-  EXPECT_DOUBLE_EQ(interleaving_efficiency(a, b), 1);       // a perfect fit
+  EXPECT_DOUBLE_EQ(interleaving_efficiency(a, b), 1);        // a perfect fit
   EXPECT_DOUBLE_EQ(interleaving_efficiency(a, a), 1 / 1.8);  // the device is the bottleneck
   EXPECT_DOUBLE_EQ(interleaving_efficiency(b, b), 1 / 1.8);  // the host is
 }
@@ -89,8 +90,8 @@ std::vector<JobRow> random_rows(std::uint64_t seed, int jobs) {
   return rows;
 }
 
-// SIGCOMM'22 §6: over many traces interleaving lowers the mean completion time, and nobody goes slower
-// than by turns. On a single trace a pair that barely gains may delay a short job.
+// SIGCOMM'22 §6: over many traces interleaving lowers the mean completion time, and nobody goes
+// slower than by turns. On a single trace a pair that barely gains may delay a short job.
 TEST(MuriPolicy, InterleavingPaysOnRandomTraces) {
   double together_s = 0, apart_s = 0;
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {

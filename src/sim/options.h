@@ -23,13 +23,11 @@ Result<EstimateMode> parse_estimates(const std::string& text);
 
 // The way between controller and executor. All zero: everything arrives at once, once.
 struct Channel {
-  Seconds delay_mean = 0;      // exponential, each way; unequal delays reorder
-  double loss = 0;             // of a command or an outcome; the controller asks again
-  double duplication = 0;      // of an outcome or a notice
-  double refusal = 0;          // of a start, stop or resize
-  bool perfect() const {
-    return delay_mean == 0 && loss == 0 && duplication == 0 && refusal == 0;
-  }
+  Seconds delay_mean = 0;  // exponential, each way; unequal delays reorder
+  double loss = 0;         // of a command or an outcome; the controller asks again
+  double duplication = 0;  // of an outcome or a notice
+  double refusal = 0;      // of a start, stop or resize
+  bool perfect() const { return delay_mean == 0 && loss == 0 && duplication == 0 && refusal == 0; }
 };
 
 // A node that is out of service from `at` for `duration`. With notice, the controller hears of it
@@ -55,11 +53,11 @@ struct SimOptions {
   EstimateMode estimates;
   Channel channel;
   FaultOptions faults;
-  Seconds start_cost = 0;          // before the first progress of a job
-  Seconds restart_cost = 0;        // before the first progress after each later start
-  Seconds checkpoint_interval = 0; // work since the last one is lost in a crash; 0: all is kept
+  Seconds start_cost = 0;           // before the first progress of a job
+  Seconds restart_cost = 0;         // before the first progress after each later start
+  Seconds checkpoint_interval = 0;  // work since the last one is lost in a crash; 0: all is kept
   std::uint64_t seed = 1;
-  std::uint32_t replicate = 1;     // copies of every job of the trace
+  std::uint32_t replicate = 1;  // copies of every job of the trace
   bool record_timeline = false;
   JobId watch = kNoJob;
 };

@@ -12,20 +12,31 @@ namespace {
 TEST(Quota, BorrowedDevicesAreReclaimedAndLentAgain) {
   // b borrows what tenant 1 does not use. c reclaims it at 10, d has the guarantee after c, and b
   // resumes with 90 s to go when nobody of tenant 1 wants the devices.
-  expect_scenario({"the borrower gives way to the owner and resumes after it", "1x4", "quota",
-                   {{0, 2, 100, 0, kNever, 0}, {0, 2, 100, 0, kNever, 0}, {10, 2, 50, 0, kNever, 1},
+  expect_scenario({"the borrower gives way to the owner and resumes after it",
+                   "1x4",
+                   "quota",
+                   {{0, 2, 100, 0, kNever, 0},
+                    {0, 2, 100, 0, kNever, 0},
+                    {10, 2, 50, 0, kNever, 1},
                     {20, 2, 30, 0, kNever, 1}},
-                   {0, 0, 10, 60}, {100, 180, 60, 90}, {"fifo", "drf", "priority"}});
+                   {0, 0, 10, 60},
+                   {100, 180, 60, 90},
+                   {"fifo", "drf", "priority"}});
 }
 
 TEST(Quota, ACohortReclaimsFromOtherCohortsBeforeItsOwnBorrowers) {
   // Shares 1:1 in cohort 0 and 2 in cohort 1. b borrows from tenant 1 (its own cohort), d from
   // tenant 1 as well but from outside; tenant 1 takes d's device first.
-  expect_scenario({"the foreign borrower goes first", "1x4",
+  expect_scenario({"the foreign borrower goes first",
+                   "1x4",
                    "base: quota\nallocate: {part: quota, shares: [1, 1, 2], cohorts: [0, 0, 1]}\n",
-                   {{0, 2, 100, 0, kNever, 2}, {0, 1, 100, 0, kNever, 0},
-                    {0, 1, 100, 0, kNever, 2}, {10, 1, 20, 0, kNever, 1}},
-                   {0, 0, 0, 10}, {100, 100, 120, 30}, {"fifo"}});
+                   {{0, 2, 100, 0, kNever, 2},
+                    {0, 1, 100, 0, kNever, 0},
+                    {0, 1, 100, 0, kNever, 2},
+                    {10, 1, 20, 0, kNever, 1}},
+                   {0, 0, 0, 10},
+                   {100, 100, 120, 30},
+                   {"fifo"}});
 }
 
 struct Burst {
@@ -112,8 +123,7 @@ Burst random_run(std::uint64_t seed, bool single) {
 
 TEST(Quota, WhatIsBorrowedIsReclaimedWithoutLoops) {
   const Cluster cluster = testing_cluster("3x4");
-  const auto policy =
-      testing_policy("base: quota\nallocate: {part: quota, shares: [1, 1, 1]}\n");
+  const auto policy = testing_policy("base: quota\nallocate: {part: quota, shares: [1, 1, 1]}\n");
   long stops = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     for (bool single : {true, false}) {
@@ -133,7 +143,9 @@ TEST(Quota, WhatIsBorrowedIsReclaimedWithoutLoops) {
 }
 
 TEST(Quota, ARefusedOwnerKeepsItsClaim) {
-  ScenarioRow row{"", "1x4", "quota",
+  ScenarioRow row{"",
+                  "1x4",
+                  "quota",
                   {{0, 2, 100, 0, kNever, 0}, {0, 2, 100, 0, kNever, 0}, {10, 2, 50, 0, kNever, 1}},
                   {}};
   row.options.channel.refusal = 0.5;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@ struct RandomCase {
   Trace trace;
   SimOptions options;
 };
+
+// Thrown out of a run that decides for ever; small cases need a few thousand decisions.
+struct EndlessRun : std::runtime_error {
+  explicit EndlessRun(Seconds at)
+      : std::runtime_error(fmt::format("it decides for ever; time is {} s", at)) {}
+};
+inline constexpr long kMostDecisions = 200'000;
 
 // What a random case may hold.
 struct RandomCaseLimits {

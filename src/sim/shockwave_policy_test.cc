@@ -16,8 +16,12 @@ constexpr const char* kThemis =
 TEST(Shockwave, RoundsGoWhereTheyAddMostToTheProduct) {
   // At 100 b gains .667 log 2 of a round and a .5 log 1.5. At 200 both have run for 100 s: c, new,
   // gains .333 log 2 = .231 against their .444 log 1.5 = .180, although its rho is the smallest.
-  expect_scenario({"who has had nothing comes before who has had a little", "1x1", kShortWindow,
-                   {{0, 1, 300}, {0, 1, 300}, {200, 1, 300}}, {0, 100, 200}, {},
+  expect_scenario({"who has had nothing comes before who has had a little",
+                   "1x1",
+                   kShortWindow,
+                   {{0, 1, 300}, {0, 1, 300}, {200, 1, 300}},
+                   {0, 100, 200},
+                   {},
                    {"fifo", "srtf", "las", kThemis}});
 }
 
@@ -26,8 +30,8 @@ TEST(Shockwave, EqualJobsProgressEqually) {
   const auto policy = testing_policy("base: shockwave\nallocate: {part: market, round: 60}\n");
   for (std::uint32_t jobs : {5u, 9u, 16u}) {
     std::vector<JobRow> rows(jobs, JobRow{0, 1, 1200});
-    const auto result = run_trace(testing_cluster("1x4"), testing_trace(rows), *policy,
-                                  testing_options());
+    const auto result =
+        run_trace(testing_cluster("1x4"), testing_trace(rows), *policy, testing_options());
     ASSERT_TRUE(result.ok());
     Seconds first = kNever, last = 0;
     for (const JobRecord& record : result->records) {
@@ -41,10 +45,10 @@ TEST(Shockwave, EqualJobsProgressEqually) {
 // The regulariser does what it is for: makespans fall, in sum over random traces.
 TEST(Shockwave, EfficiencyShortensTheMakespan) {
   const Cluster cluster = testing_cluster("2x4");
-  const auto fair = testing_policy(
-      "base: shockwave\nallocate: {part: market, round: 60, efficiency: 0}\n");
-  const auto efficient = testing_policy(
-      "base: shockwave\nallocate: {part: market, round: 60, efficiency: 5}\n");
+  const auto fair =
+      testing_policy("base: shockwave\nallocate: {part: market, round: 60, efficiency: 0}\n");
+  const auto efficient =
+      testing_policy("base: shockwave\nallocate: {part: market, round: 60, efficiency: 5}\n");
   double fair_sum = 0, efficient_sum = 0, fair_rho = 0, fifo_rho = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);

@@ -76,8 +76,8 @@ TEST(SpotMixPolicy, NoDeadlineIsMissedOnRandomTraces) {
       submit += std::ceil(random.exponential(200));
       const Seconds duration = std::ceil(random.uniform(100, 1000));
       const auto devices = static_cast<std::uint32_t>(1 + random.below(2));
-      rows.push_back(due(submit, devices, duration,
-                         submit + 130 + duration * random.uniform(1.1, 4)));
+      rows.push_back(
+          due(submit, devices, duration, submit + 130 + duration * random.uniform(1.1, 4)));
       work += duration * devices;
     }
     SimOptions options = testing_options();

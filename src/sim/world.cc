@@ -28,7 +28,6 @@ void World::add(JobId id, const TraceJob& trace, Seconds now) {
   CHECK(id == jobs_.size());
   TrueJob& job = jobs_.emplace_back();
   job.trace = &trace;
-  job.work_left = job.saved_work_left = trace.truth.work;
   records_.emplace_back().submit = now;
   if (trace.truth.goodput != nullptr) {
     job.agent = std::make_unique<ElasticAgent>(*trace.truth.goodput, cluster_);
@@ -58,19 +57,27 @@ void World::execute(const Command& command, bool refuse, Seconds now) {
   if (!repeated) {
     const bool dead_node =
         command.allocation != nullptr &&
-        std::any_of(command.allocation->devices.begin(), command.allocation->devices.end(),
-                    [&](const DeviceShare& share) { return down_[cluster_.node_of(share.device)]; });
+        std::any_of(
+            command.allocation->devices.begin(), command.allocation->devices.end(),
+            [&](const DeviceShare& share) { return down_[cluster_.node_of(share.device)]; });
     job.answer = refuse || dead_node ? Outcome::kRefused : Outcome::kDone;
   }
   if (!repeated && job.answer == Outcome::kDone && !job.over) {
     switch (command.kind) {
-      case CommandKind::kStart: start(command.job, command, now); break;
-      case CommandKind::kStop: stop(command.job, now); break;
-      case CommandKind::kResize: resize(command.job, command, now); break;
-      case CommandKind::kNone: break;
+      case CommandKind::kStart:
+        start(command.job, command, now);
+        break;
+      case CommandKind::kStop:
+        stop(command.job, now);
+        break;
+      case CommandKind::kResize:
+        resize(command.job, command, now);
+        break;
+      case CommandKind::kNone:
+        break;
     }
   }
-  tell_outcome(command, job.answer, job.trace->truth.work - job.work_left, now);
+  tell_outcome(command, job.answer, job.work_done, now);
   if (job.running && !repeated && command.kind != CommandKind::kStop) {
     const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
     if (job.agent != nullptr || job.rate != c.rate) report_rate(command.job, now);
@@ -138,7 +145,7 @@ void World::vacate(JobId id, Seconds now) {
 
 void World::settle(TrueJob& job, Seconds now) {
   if (now > job.since) {
-    job.work_left = std::max(0.0, job.work_left - (now - job.since) * job.rate);
+    job.work_done += (now - job.since) * job.rate;
     if (job.trace->submission->kind == WorkloadKind::kService) serve(job, now);
     job.since = now;
   }
@@ -194,8 +201,8 @@ void World::run_on(JobId id, Seconds now) {
   job.rate = true_rate(id);
   if (job.trace->submission->kind == WorkloadKind::kService) return;
   if (job.rate > 0) {
-    const double after = job.agent != nullptr ? job.trace->truth.work - job.agent->epoch_end() : 0;
-    queue_.push(std::max(now, job.since) + std::max(0.0, job.work_left - after) / job.rate,
+    const double until = job.agent != nullptr ? job.agent->epoch_end() : job.trace->truth.work;
+    queue_.push(std::max(now, job.since) + std::max(0.0, until - job.work_done) / job.rate,
                 Happening::kFinish, id, job.stamp);
   }
 }
@@ -230,13 +237,7 @@ void World::start(JobId id, const Command& command, Seconds now) {
   job.run_from = now;
   job.since = now + (first ? options_.start_cost : options_.restart_cost);
   if (first) records_[id].first_start = now;
-  if (job.agent != nullptr) {
-    const Menu& menu = *job.trace->submission->menu;
-    job.since = now + job.agent->restart_s();
-    job.agent->begin(*job.held, menu.configurations[job.held->configuration],
-                     job.trace->truth.work - job.work_left);
-    plan_measure(id, job.since + ElasticAgent::kFirstMeasure);
-  }
+  if (job.agent != nullptr) start_elastic(id, now);
   ++running_;
   occupy(id, *job.held);
   run_on(id, now);
@@ -247,7 +248,7 @@ void World::stop(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
   if (!job.running) return;
   settle(job, now);
-  job.saved_work_left = job.work_left;  // a clean stop saves its state
+  job.saved_work_done = job.work_done;  // a clean stop saves its state
   vacate(id, now);
   job.running = false;
   --running_;
@@ -272,7 +273,7 @@ void World::finish_due(JobId id, std::uint32_t stamp, Seconds now) {
   if (!job.running || stamp != job.stamp) return;
   settle(job, now);
   if (job.agent != nullptr && next_epoch(id, now)) return;
-  job.work_left = 0;
+  job.work_done = job.trace->truth.work;
   vacate(id, now);
   job.running = false;
   --running_;
@@ -312,21 +313,19 @@ void World::fail_node(NodeId node, Seconds now) {
   for (JobId id = 0; id < jobs_.size(); ++id) {
     const TrueJob& job = jobs_[id];
     if (!job.running) continue;
-    const bool there = std::any_of(job.held->devices.begin(), job.held->devices.end(),
-                                   [&](const DeviceShare& share) {
-                                     return cluster_.node_of(share.device) == node;
-                                   });
+    const bool there = std::any_of(
+        job.held->devices.begin(), job.held->devices.end(),
+        [&](const DeviceShare& share) { return cluster_.node_of(share.device) == node; });
     if (there) hit.push_back(id);
   }
   for (JobId id : hit) {
     TrueJob& job = jobs_[id];
     const Seconds ran = std::max(0.0, now - std::max(job.since, job.run_from));
     settle(job, now);
-    const Seconds lost = options_.checkpoint_interval > 0
-                             ? std::fmod(ran, options_.checkpoint_interval)
-                             : 0;
-    job.work_left = std::min(job.saved_work_left, job.work_left + lost * job.rate);
-    job.saved_work_left = job.work_left;
+    const Seconds lost =
+        options_.checkpoint_interval > 0 ? std::fmod(ran, options_.checkpoint_interval) : 0;
+    job.work_done = std::max(job.saved_work_done, job.work_done - lost * job.rate);
+    job.saved_work_done = job.work_done;
     records_[id].lost_work_s += lost;
     ++records_[id].restarts;
     vacate(id, now);
@@ -337,7 +336,7 @@ void World::fail_node(NodeId node, Seconds now) {
     event.kind = EventKind::kCrashed;
     event.job = id;
     event.epoch = job.epoch;
-    event.value = job.trace->truth.work - job.work_left;
+    event.value = job.work_done;
     listener_.tell(event);
     rerate_neighbours(id, *job.held, now);
     job.held.reset();

@@ -59,8 +59,9 @@ class World {
  private:
   struct TrueJob {
     const TraceJob* trace = nullptr;
-    double work_left = 0;
-    double saved_work_left = 0;  // as of the last checkpoint
+    // Counted up from 0, so that no rounding of what is reported tells how much there is in all.
+    double work_done = 0;
+    double saved_work_done = 0;  // as of the last checkpoint
     double rate = 0;             // work per second while `running`
     Seconds since = 0;           // progress is counted from here
     Seconds run_from = 0;        // of this run, for records
@@ -68,7 +69,7 @@ class World {
     bool running = false, over = false;
     Outcome answer = Outcome::kDone;  // to command `number`
     float load = 0;
-    std::unique_ptr<Allocation> held;  // while running
+    std::unique_ptr<Allocation> held;     // while running
     std::unique_ptr<ElasticAgent> agent;  // of jobs whose truth is a goodput
   };
 
@@ -84,6 +85,8 @@ class World {
   void run_on(JobId id, Seconds now);
   // Tells how far the job is and how fast it goes.
   void report_rate(JobId id, Seconds now);
+  // Sets when an elastic job begins to make progress and tells its agent what it holds.
+  void start_elastic(JobId id, Seconds now);
   // The epoch of an elastic job ended; false: it was the last one.
   bool next_epoch(JobId id, Seconds now);
   void plan_measure(JobId id, Seconds at);
@@ -102,7 +105,7 @@ class World {
   Listener& listener_;
   std::vector<TrueJob> jobs_;
   std::vector<JobRecord> records_;
-  std::vector<std::uint16_t> used_milli_;         // by device
+  std::vector<std::uint16_t> used_milli_;          // by device
   std::vector<bool> down_;                         // by node
   std::map<DeviceId, std::vector<JobId>> shared_;  // devices with shares below whole
   std::vector<double> contention_at_submit_;

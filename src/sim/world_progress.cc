@@ -1,5 +1,5 @@
-// What running jobs tell of themselves, and elastic jobs: their speed changes with the epoch and when
-// their agents tune the batch size.
+// What running jobs tell of themselves, and elastic jobs: their speed changes with the epoch and
+// when their agents tune the batch size.
 #include "sim/world.h"
 
 namespace weft {
@@ -12,7 +12,7 @@ void World::report_rate(JobId id, Seconds now) {
   event.kind = EventKind::kProgress;
   event.job = id;
   event.epoch = job.epoch;
-  event.value = job.trace->truth.work - job.work_left;
+  event.value = job.work_done;
   event.value2 = job.rate;
   if (job.agent != nullptr) {
     event.report = job.agent->report();
@@ -25,10 +25,18 @@ void World::plan_measure(JobId id, Seconds at) {
   queue_.push(at, Happening::kMeasure, id, jobs_[id].agent->run());
 }
 
+void World::start_elastic(JobId id, Seconds now) {
+  TrueJob& job = jobs_[id];
+  const Menu& menu = *job.trace->submission->menu;
+  job.since = now + job.agent->restart_s();
+  job.agent->begin(*job.held, menu.configurations[job.held->configuration], job.work_done);
+  plan_measure(id, job.since + ElasticAgent::kFirstMeasure);
+}
+
 bool World::next_epoch(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
   if (job.agent->in_last_epoch()) return false;
-  job.work_left = job.trace->truth.work - job.agent->epoch_end();  // free of rounding
+  job.work_done = job.agent->epoch_end();  // free of rounding
   if (job.agent->enter_next_epoch()) plan_measure(id, now + ElasticAgent::kTuneInterval);
   run_on(id, now);
   report_rate(id, now);

@@ -46,8 +46,8 @@ class PodReader {
 
  private:
   void read_row() {
-    const auto devices = static_cast<std::uint32_t>(
-        rows_.integer(rows_.column("num_gpu"), 0, kMaxJobDevices));
+    const auto devices =
+        static_cast<std::uint32_t>(rows_.integer(rows_.column("num_gpu"), 0, kMaxJobDevices));
     const double created = rows_.number(rows_.column("creation_time"), kTimeLimits);
     const double deleted = rows_.number(rows_.column("deletion_time"), kTimeLimits);
     const double began =
@@ -76,9 +76,10 @@ class PodReader {
     Configuration asked;
     asked.devices = devices;
     // Pods of several GPUs always have them whole.
-    asked.milli = devices > 1 ? kWhole
-                              : static_cast<std::uint32_t>(
-                                    rows_.integer(rows_.column("gpu_milli"), 1, kWhole));
+    asked.milli =
+        devices > 1
+            ? kWhole
+            : static_cast<std::uint32_t>(rows_.integer(rows_.column("gpu_milli"), 1, kWhole));
     asked.cpu_milli = share_of(rows_.integer(rows_.column("cpu_milli"), 0, kMaxMilli), devices);
     asked.host_memory = rows_.integer(rows_.column("memory_mib"), 0, kMaxMiB) * kMiB / devices;
     Menu menu;
@@ -122,7 +123,8 @@ Result<Cluster> parse_alibaba_nodes(const TextFile& file) {
   Complaints complaints;
   TableReader rows(file, {}, complaints);
   const std::string hint = "node lists are described in docs/formats.md";
-  if (!rows.require({"sn", "cpu_milli", "memory_mib", "gpu", "model"})) return complaints.error(hint);
+  if (!rows.require({"sn", "cpu_milli", "memory_mib", "gpu", "model"}))
+    return complaints.error(hint);
   Cluster cluster;
   cluster.text = file.path;
   while (rows.next()) {

@@ -20,7 +20,8 @@ TEST(AlibabaNodes, LeavesOutNodesWithoutGpus) {
 TEST(AlibabaNodes, ComplainsWithLineValueAndLimit) {
   const std::string header = "sn,cpu_milli,memory_mib,gpu,model\n";
   const BadText bads[] = {
-      {"too many devices", header + "a,1,1,65,T4\n", "n:2: gpu is '65'; it must be a whole number from 0 to 64"},
+      {"too many devices", header + "a,1,1,65,T4\n",
+       "n:2: gpu is '65'; it must be a whole number from 0 to 64"},
       {"no type", header + "a,1,1,2,\n", "n:2: model is empty"},
       {"no GPU at all", header + "a,1,1,0,\n", "n:1: has no GPU"},
       {"a column is missing", "sn,gpu,model\n", "column 'cpu_milli' is missing"},
@@ -77,7 +78,8 @@ TEST(AlibabaPods, ComplainsWithLineValueAndLimit) {
        "a: holds no jobs (1 rows were passed over)"},
   };
   const Cluster cluster = cluster_of("T4:1x1");
-  for (const BadText& bad : bads) expect_complaint(bad, parse_alibaba_pods({"a", bad.text}, cluster));
+  for (const BadText& bad : bads)
+    expect_complaint(bad, parse_alibaba_pods({"a", bad.text}, cluster));
 }
 
 TEST(AlibabaPods, ReadsThePublishedLists) {

@@ -15,9 +15,9 @@ std::vector<std::string> gavel_columns(std::string_view text) {
   DelimitedScanner scanner(text, kGavelDialect);
   const std::size_t columns = scanner.next() ? scanner.fields().size() : 0;
   if (columns == 12) {
-    return {"job type",    "command",      "working folder", "steps argument",
-            "data folder", "total steps",  "scale factor",   "mode",
-            "weight",      "SLO",          "duration",       "arrival"};
+    return {"job type",    "command",     "working folder", "steps argument",
+            "data folder", "total steps", "scale factor",   "mode",
+            "weight",      "SLO",         "duration",       "arrival"};
   }
   std::vector<std::string> names = {"job type",       "command",     "working folder",
                                     "steps argument", "data folder", "total steps",
@@ -31,11 +31,11 @@ Status check_shares_a_type(const GavelThroughputs& table, const Cluster& cluster
   for (const std::string& name : table.type_names()) {
     if (find_type(cluster, name) != kAnyType) return {};
   }
-  return Error{ErrorKind::kInvalidInput,
-               fmt::format("the throughput table has the device types {}; the cluster has {}",
-                           fmt::join(table.type_names(), ", "),
-                           fmt::join(type_names(cluster), ", ")),
-               "name the types of the cluster, as in v100:2x4,p100:4x4,k80:6x4"};
+  return Error{
+      ErrorKind::kInvalidInput,
+      fmt::format("the throughput table has the device types {}; the cluster has {}",
+                  fmt::join(table.type_names(), ", "), fmt::join(type_names(cluster), ", ")),
+      "name the types of the cluster, as in v100:2x4,p100:4x4,k80:6x4"};
 }
 
 GavelColumns::GavelColumns(const TableReader& rows)
@@ -62,16 +62,16 @@ Submission GavelColumns::submission(TableReader& rows) const {
 
 void GavelColumns::set_deadline(TableReader& rows, Seconds duration, Submission& submission) const {
   if (duration > kMaxDuration) {
-    rows.complain(fmt::format("the job takes {:g} s on the fastest device type; the limit is {:g} s",
-                              duration, kMaxDuration));
+    rows.complain(
+        fmt::format("the job takes {:g} s on the fastest device type; the limit is {:g} s",
+                    duration, kMaxDuration));
   }
   // -1 (and an empty cell) mean that the job has none.
   const double slo = rows.optional_number(slo_, {-1, 1e6}).value_or(-1);
   if (slo > 0) submission.deadline = submission.submit + slo * duration;
 }
 
-GavelMenus::GavelMenus(const GavelThroughputs& table, const Cluster& cluster,
-                       TraceBuilder& builder)
+GavelMenus::GavelMenus(const GavelThroughputs& table, const Cluster& cluster, TraceBuilder& builder)
     : table_(table), cluster_(cluster), builder_(builder), keys_(table.keys()) {
   pairs_ = std::make_shared<const PairTable>(table.make_pairs(cluster));
   builder_.tenant("", 0);

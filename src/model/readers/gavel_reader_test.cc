@@ -88,7 +88,8 @@ TEST(Gavel, ComplainsWithLineValueAndLimit) {
       {"cut off", row("1", "1", "-1") + "A\tc\tw", "g:2: the row has 3 columns; 10 are needed"},
   };
   const Cluster cluster = cluster_of("fast:1x1,idle:1x1");
-  for (const BadText& bad : bads) expect_complaint(bad, parse_gavel({"g", bad.text}, table, cluster));
+  for (const BadText& bad : bads)
+    expect_complaint(bad, parse_gavel({"g", bad.text}, table, cluster));
 }
 
 TEST(Gavel, AClusterWithoutAMeasuredTypeIsRefusedOnce) {
@@ -123,8 +124,9 @@ TEST(GavelThroughputs, ComplainsOfEveryWrongShape) {
 TEST(GavelThroughputs, SaysWhereItLooked) {
   TraceOptions options;
   options.profiles = fixture("traces");
-  expect_complaint({"no table in the folder", "", "no simulation_throughputs.json in"},
-                   read_trace(fixture("traces/gavel/small.trace"), cluster_of("fast:1x1"), options));
+  expect_complaint(
+      {"no table in the folder", "", "no simulation_throughputs.json in"},
+      read_trace(fixture("traces/gavel/small.trace"), cluster_of("fast:1x1"), options));
 }
 
 TEST(Gavel, ReadsThePublishedTraces) {

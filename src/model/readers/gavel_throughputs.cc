@@ -79,7 +79,8 @@ class TableHandler : public nlohmann::json_sax<nlohmann::json> {
                    const nlohmann::json::exception& error) override {
     // The library's text reads "[json.exception.parse_error.101] parse error at line 1, …".
     const std::string_view text = error.what();
-    problem_ = fmt::format("{}: {}", path_, text.substr(std::min(text.size(), text.find("] ") + 2)));
+    problem_ =
+        fmt::format("{}: {}", path_, text.substr(std::min(text.size(), text.find("] ") + 2)));
     return false;
   }
 
@@ -98,7 +99,8 @@ class TableHandler : public nlohmann::json_sax<nlohmann::json> {
   }
   bool wrong(std::string_view what) {
     std::string where;
-    for (int i = 0; i < depth_; ++i) where += fmt::format(" / {}", path_at_[static_cast<size_t>(i)]);
+    for (int i = 0; i < depth_; ++i)
+      where += fmt::format(" / {}", path_at_[static_cast<size_t>(i)]);
     problem_ = fmt::format("{}:{} {}", path_, where.empty() ? " the file" : where.substr(2), what);
     return false;
   }

@@ -23,7 +23,7 @@ struct GavelKey {
 };
 
 struct GavelSpeeds {
-  double alone = 0;  // steps per second; 0: does not run there
+  double alone = 0;                                      // steps per second; 0: does not run there
   std::map<GavelKey, std::pair<double, double>> beside;  // own and the partner's steps per second
 };
 
@@ -46,8 +46,8 @@ struct GavelThroughputs {
 // Parses the JSON. Cost: O(bytes log keys); nothing but the table is kept.
 Result<GavelThroughputs> parse_gavel_throughputs(const TextFile& file);
 
-// The table for a trace: `profiles` (a file, or a folder that holds one of the usual names), or when
-// it is empty the folder of `trace_path`.
+// The table for a trace: `profiles` (a file, or a folder that holds one of the usual names), or
+// when it is empty the folder of `trace_path`.
 Result<GavelThroughputs> read_gavel_throughputs(const std::string& trace_path,
                                                 const std::string& profiles);
 

@@ -60,8 +60,8 @@ ModelDraw::ModelDraw(std::uint32_t seed) {
 }
 
 void ModelDraw::step() {
-  const Wide multiplier = (static_cast<Wide>(2549297995355413924ULL) << 64) |
-                          4865540595714422341ULL;
+  const Wide multiplier =
+      (static_cast<Wide>(2549297995355413924ULL) << 64) | 4865540595714422341ULL;
   state_ = state_ * multiplier + increment_;
 }
 

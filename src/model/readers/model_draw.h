@@ -6,8 +6,8 @@
 namespace weft {
 
 // The stream of numpy's default_rng(0).integers(0, bound): a seed sequence, the 128-bit PCG XSL-RR
-// generator (O'Neill 2014) and Lemire's bounded draw on halves of its output (2019). The same stream
-// as theirs, so that a run here can be compared with theirs job by job.
+// generator (O'Neill 2014) and Lemire's bounded draw on halves of its output (2019). The same
+// stream as theirs, so that a run here can be compared with theirs job by job.
 class ModelDraw {
  public:
   explicit ModelDraw(std::uint32_t seed = 0);

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// With a pair table, ids are its rows. Without one, names are numbered in order of appearance: equal
-// names stay recognisable as one model.
+// With a pair table, ids are its rows. Without one, names are numbered in order of appearance:
+// equal names stay recognisable as one model.
 class ModelNames {
  public:
   explicit ModelNames(std::shared_ptr<const PairTable> pairs);

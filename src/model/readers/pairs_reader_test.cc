@@ -29,8 +29,9 @@ TEST(LucidPairs, ComplainsWithLineValueAndLimit) {
                    parse_lucid_pairs({"s", alone}, {"c", together + row}));
   expect_complaint({"measured twice", "", "s:5: model 'Big-Set-32' is measured twice"},
                    parse_lucid_pairs({"s", alone + "Big,Set,32,0,1,1,1,1,1\n"}, {"c", together}));
-  expect_complaint({"more than all", "", "s:5: gpu_util is '101'; it must be a number from 0 to 100"},
-                   parse_lucid_pairs({"s", alone + "New,Set,32,0,1,101,1,1,1\n"}, {"c", together}));
+  expect_complaint(
+      {"more than all", "", "s:5: gpu_util is '101'; it must be a number from 0 to 100"},
+      parse_lucid_pairs({"s", alone + "New,Set,32,0,1,101,1,1,1\n"}, {"c", together}));
   expect_complaint({"no rows", "", "s:1: holds no models"},
                    parse_lucid_pairs({"s", "model,dataset,batchsize,amp,gpu_util,gmem_util,gmem\n"},
                                      {"c", together.substr(0, together.find('\n') + 1)}));

@@ -100,14 +100,14 @@ std::optional<std::int64_t> parse_timestamp(std::string_view text) {
   if (text.size() != kShape.size()) return std::nullopt;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool digit = text[i] >= '0' && text[i] <= '9';
-    const bool fits = kShape[i] == 'd' ? digit : text[i] == kShape[i] || (i == 10 && text[i] == 'T');
+    const bool fits =
+        kShape[i] == 'd' ? digit : text[i] == kShape[i] || (i == 10 && text[i] == 'T');
     if (!fits) return std::nullopt;
   }
   const auto two = [&](std::size_t i) { return (text[i] - '0') * 10 + (text[i + 1] - '0'); };
-  const std::chrono::year_month_day date{
-      std::chrono::year{two(0) * 100 + two(2)},
-      std::chrono::month{static_cast<unsigned>(two(5))},
-      std::chrono::day{static_cast<unsigned>(two(8))}};
+  const std::chrono::year_month_day date{std::chrono::year{two(0) * 100 + two(2)},
+                                         std::chrono::month{static_cast<unsigned>(two(5))},
+                                         std::chrono::day{static_cast<unsigned>(two(8))}};
   const int hour = two(11), minute = two(14), second = two(17);
   if (!date.ok() || hour > 23 || minute > 59 || second > 59) return std::nullopt;
   const auto days = std::chrono::sys_days{date}.time_since_epoch().count();
@@ -122,8 +122,7 @@ Result<Trace> parse_philly(const TextFile& file) {
                             ? table.require({"timestamp", "duration", "num_gpus", "cluster"})
                             : table.require({"job_id", "submit_s", "num_gpus", "duration_s", "vc"});
   if (!complete) return builder.finish("Philly files are described in docs/formats.md");
-  const auto lines =
-      static_cast<std::size_t>(std::count(file.text.begin(), file.text.end(), '\n'));
+  const auto lines = static_cast<std::size_t>(std::count(file.text.begin(), file.text.end(), '\n'));
   builder.reserve(lines);
   return dated ? parse_dated(table, builder, lines) : parse_numbered(table, builder);
 }

@@ -20,7 +20,8 @@ TEST(Philly, ReadsNumberedRows) {
   EXPECT_EQ(job.submission->requested().devices, 16U);
   EXPECT_EQ(job.submission->requested().type, kAnyType);
   EXPECT_EQ(job.truth.work, 120.5);
-  EXPECT_EQ(job.submission->declared_work, 0) << "the duration must not leak into what is submitted";
+  EXPECT_EQ(job.submission->declared_work, 0)
+      << "the duration must not leak into what is submitted";
   EXPECT_FALSE(job.submission->estimate.known());
   EXPECT_EQ(trace->jobs[0].submission->menu, trace->jobs[3].submission->menu) << "shared";
 }
@@ -40,8 +41,9 @@ TEST(Philly, SortsDatedRowsByTimeDurationAndSize) {
 TEST(Philly, Timestamps) {
   EXPECT_EQ(parse_timestamp("1970-01-02 00:00:01"), 86401);
   EXPECT_EQ(parse_timestamp("2020-02-29T12:00:00"), 1582977600);
-  for (const char* const text : {"2021-02-29 00:00:00", "2021-13-01 00:00:00", "2021-01-01 24:00:00",
-                                 "2021-01-01 00:60:00", "2021-01-01", "2021-01-01 00:00:0x", ""}) {
+  for (const char* const text :
+       {"2021-02-29 00:00:00", "2021-13-01 00:00:00", "2021-01-01 24:00:00", "2021-01-01 00:60:00",
+        "2021-01-01", "2021-01-01 00:00:0x", ""}) {
     EXPECT_FALSE(parse_timestamp(text).has_value()) << text;
   }
 }

@@ -17,8 +17,8 @@ TEST(Shockwave, RatesComeFromTheDurations) {
   EXPECT_EQ(trace->jobs[1].submission->deadline, 12 + 3 * 500);
 }
 
-// LM has 59675 samples: 1492 steps of 40 an epoch. From epoch 11 on GNS runs 80, which by the second
-// row does 20 steps of 80 a second where the first row does 29.84 of 40.
+// LM has 59675 samples: 1492 steps of 40 an epoch. From epoch 11 on GNS runs 80, which by the
+// second row does 20 steps of 80 a second where the first row does 29.84 of 40.
 TEST(Shockwave, AdaptingJobsHavePhasesOfSpeed) {
   const Result<Trace> trace = read_trace(fixture("traces/shockwave.trace"), cluster_of("4x4"), {});
   ASSERT_TRUE(trace.ok()) << trace.error().text();
@@ -37,7 +37,8 @@ TEST(Shockwave, ComplainsWithLineValueAndLimit) {
     return "A\tc\tw\t-n\t1\t10\t1\t" + mode + "\t1\t-1\t" + duration + "\t0\n";
   };
   const BadText bads[] = {
-      {"unknown mode", row("magic", "5"), "s:1: mode is 'magic'; it must be static, accordion or gns"},
+      {"unknown mode", row("magic", "5"),
+       "s:1: mode is 'magic'; it must be static, accordion or gns"},
       {"negative duration", row("gns", "-5"), "s:1: duration is '-5'"},
       {"Gavel's columns", "A\tc\tw\t-n\t1\t10\t1\t1\t-1\t0\n", "s:1: column 'mode' is missing"},
       {"cut off", row("gns", "5") + "A\tc", "s:2: the row has 2 columns; 12 are needed"},

@@ -76,9 +76,12 @@ class SiaMenus {
     if (added) asked.configurations = requested(goodput, replicas, batch);
     if (asked.configurations.empty()) {
       std::uint32_t most = 0;
-      for (const TypeShape& shape : shapes_) most = std::max(most, shape.node_devices * shape.nodes);
-      rows.complain(fmt::format("{} replicas of {} with a batch of {} fit on no device type; the "
-                                "largest has {} devices", replicas, goodput.name, batch, most));
+      for (const TypeShape& shape : shapes_)
+        most = std::max(most, shape.node_devices * shape.nodes);
+      rows.complain(
+          fmt::format("{} replicas of {} with a batch of {} fit on no device type; the "
+                      "largest has {} devices",
+                      replicas, goodput.name, batch, most));
       return nullptr;
     }
     const size_t first = deal(asked.configurations);
@@ -91,7 +94,8 @@ class SiaMenus {
   }
 
  private:
-  // What jobs of one kind ask for on each type where it fits, and a menu for each of them put first.
+  // What jobs of one kind ask for on each type where it fits, and a menu for each of them put
+  // first.
   struct Asked {
     std::vector<Configuration> configurations;
     std::map<size_t, std::shared_ptr<const Menu>> menus;
@@ -135,8 +139,7 @@ class SiaMenus {
       c.rate = mean_rate(goodput, type, placement, split);
       if (c.rate <= 0) continue;
       const auto time = here.steps.at(placement, split.local_batch);
-      c.seconds_per_step =
-          (time->step_s + split.accumulation * time->compute_s) * goodput.slowdown;
+      c.seconds_per_step = (time->step_s + split.accumulation * time->compute_s) * goodput.slowdown;
       c.work_per_step = c.rate * c.seconds_per_step;
       made.push_back(c);
     }
@@ -147,8 +150,7 @@ class SiaMenus {
     const TypeShape& shape = shapes_[type];
     const BatchLimits& limits = goodput.on_types[type].limits;
     const std::vector<int> one = {1};
-    const double alone =
-        goodput.rate(type, one, split_batch(limits.initial, 1, limits), 0);
+    const double alone = goodput.rate(type, one, split_batch(limits.initial, 1, limits), 0);
     const std::uint32_t most = std::min(kMostReplicas, shape.node_devices * shape.nodes);
     for (std::uint32_t devices = 1; devices <= most; ++devices) {
       const bool inside = devices <= shape.node_devices;
@@ -213,8 +215,10 @@ class SiaProfiles {
     for (const DeviceType& type : cluster_.types) {
       const int measured = goodput.find_type(measured_name(type.name));
       if (measured < 0) {
-        complaints_.add(fmt::format("{} has no measurements on device type '{}' of the cluster; "
-                                    "it has them on {}", path, type.name, fmt::join(names, ", ")));
+        complaints_.add(
+            fmt::format("{} has no measurements on device type '{}' of the cluster; "
+                        "it has them on {}",
+                        path, type.name, fmt::join(names, ", ")));
         continue;
       }
       kept.push_back(goodput.on_types[static_cast<std::size_t>(measured)]);
@@ -233,9 +237,8 @@ class SiaProfiles {
 }  // namespace
 
 Result<Trace> read_sia(const TextFile& file, const Cluster& cluster, const TraceOptions& options) {
-  const std::string folder = options.profiles.empty()
-                                 ? path_in(folder_of(file.path), "../../traces")
-                                 : options.profiles;
+  const std::string folder =
+      options.profiles.empty() ? path_in(folder_of(file.path), "../../traces") : options.profiles;
   if (!is_folder(folder)) {
     return Error{ErrorKind::kNotFound,
                  fmt::format("{}: the folder of profiles {} does not exist", file.path, folder),

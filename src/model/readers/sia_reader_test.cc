@@ -30,8 +30,8 @@ TEST(Sia, TruthIsApartFromWhatIsSubmitted) {
   EXPECT_EQ(first.truth.goodput, trace->jobs[2].truth.goodput);
 }
 
-// Alone on a fast device a step of the initial batch takes 0.18 s, on a slow one 0.45 s, and is worth
-// one useful step in every epoch.
+// Alone on a fast device a step of the initial batch takes 0.18 s, on a slow one 0.45 s, and is
+// worth one useful step in every epoch.
 TEST(Sia, MenusBeginWithWhatWasAskedForOnEachType) {
   const Result<Trace> trace = parse("a,0,tiny,1,16\n");
   ASSERT_TRUE(trace.ok()) << trace.error().text();
@@ -96,15 +96,13 @@ TEST(Sia, ComplainsWithLineValueAndLimit) {
 TEST(Sia, TypesThatNobodyMeasuredAreNamed) {
   const Result<Trace> trace = parse("a,0,tiny,1,16\n", "v100:1x4");
   ASSERT_FALSE(trace.ok());
-  EXPECT_NE(trace.error().what.find("device type 'v100'"), std::string::npos)
-      << trace.error().what;
+  EXPECT_NE(trace.error().what.find("device type 'v100'"), std::string::npos) << trace.error().what;
   EXPECT_NE(trace.error().what.find("fast, slow"), std::string::npos);
 }
 
 TEST(Sia, AMissingFolderOfProfilesIsNamed) {
-  const Result<Trace> trace =
-      read_sia({"/nowhere/w.csv", "name,time,application,num_replicas,batch_size\n"},
-               cluster_of("1x1"), {});
+  const Result<Trace> trace = read_sia(
+      {"/nowhere/w.csv", "name,time,application,num_replicas,batch_size\n"}, cluster_of("1x1"), {});
   ASSERT_FALSE(trace.ok());
   EXPECT_NE(trace.error().what.find("/nowhere/../../traces"), std::string::npos);
 }

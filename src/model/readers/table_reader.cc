@@ -29,7 +29,8 @@ Status check_is_text(const TextFile& file) {
     return Error{ErrorKind::kInvalidInput, file.path + ": is empty", ""};
   }
   if (const auto bad = find_bad_byte(file.text)) {
-    return Error{ErrorKind::kInvalidInput, fmt::format("{}:{}: {}", file.path, bad->line, bad->what),
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("{}:{}: {}", file.path, bad->line, bad->what),
                  "traces and clusters are UTF-8 text; compressed files must be unpacked first"};
   }
   return {};

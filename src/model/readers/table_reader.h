@@ -26,9 +26,7 @@ struct Limits {
   double low = 0, high = 0;
   bool above = false;
 
-  bool admits(double value) const {
-    return (above ? value > low : value >= low) && value <= high;
-  }
+  bool admits(double value) const { return (above ? value > low : value >= low) && value <= high; }
   std::string text() const;
 };
 

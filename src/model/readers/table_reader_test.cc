@@ -36,7 +36,8 @@ TEST(TableReader, EmptyCellsAreAbsentWhereTheyMayBe) {
   EXPECT_FALSE(rows.optional_flag(rows.column("none")).has_value());
   EXPECT_TRUE(complaints.empty());
   rows.number(0, {0, 1, true});
-  EXPECT_EQ(complaints.error().what, "t.csv:2: a is empty; it must be a number above 0 and at most 1");
+  EXPECT_EQ(complaints.error().what,
+            "t.csv:2: a is empty; it must be a number above 0 and at most 1");
 }
 
 TEST(TableReader, HeaderMistakesNameTheColumn) {

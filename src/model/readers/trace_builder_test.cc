@@ -60,7 +60,8 @@ TEST(TraceBuilder, TooManyTenantsAreRefused) {
   for (int i = 0; i < 65535; ++i) builder.tenant(std::to_string(i), 1);
   EXPECT_TRUE(builder.complaints().empty());
   builder.tenant("last", 7);
-  EXPECT_EQ(builder.finish().error().what, "f:7: tenant 'last' is one more than the limit of 65535");
+  EXPECT_EQ(builder.finish().error().what,
+            "f:7: tenant 'last' is one more than the limit of 65535");
 }
 
 TEST(TraceBuilder, ATraceWithoutJobsIsRefused) {

@@ -41,9 +41,30 @@ class CsvReader {
  private:
   // In the order of weft_csv_columns().
   enum Column {
-    kSubmit, kDuration, kDevices, kName, kTenant, kPriority, kDeadline, kEstimate, kWeight, kType,
-    kMilli, kDeviceMemory, kCpuMilli, kHostMemory, kModel, kKind, kMinReplicas, kMaxReplicas,
-    kReplicaRate, kLoadFile, kSpotOk, kPreemptible, kPack, kColumns
+    kSubmit,
+    kDuration,
+    kDevices,
+    kName,
+    kTenant,
+    kPriority,
+    kDeadline,
+    kEstimate,
+    kWeight,
+    kType,
+    kMilli,
+    kDeviceMemory,
+    kCpuMilli,
+    kHostMemory,
+    kModel,
+    kKind,
+    kMinReplicas,
+    kMaxReplicas,
+    kReplicaRate,
+    kLoadFile,
+    kSpotOk,
+    kPreemptible,
+    kPack,
+    kColumns
   };
 
   void read_row() {
@@ -55,8 +76,8 @@ class CsvReader {
     job.priority = static_cast<std::int32_t>(
         rows_.optional_integer(at_[kPriority], -1'000'000'000, 1'000'000'000).value_or(0));
     job.weight = rows_.optional_number(at_[kWeight], kWeightLimits).value_or(1);
-    job.deadline =
-        rows_.optional_number(at_[kDeadline], {job.submit, 2 * kMaxDuration, true}).value_or(kNever);
+    job.deadline = rows_.optional_number(at_[kDeadline], {job.submit, 2 * kMaxDuration, true})
+                       .value_or(kNever);
     job.spot_ok = rows_.optional_flag(at_[kSpotOk]).value_or(true);
     job.preemptible = rows_.optional_flag(at_[kPreemptible]).value_or(true);
     read_model(job);
@@ -83,9 +104,10 @@ class CsvReader {
   Configuration read_configuration() {
     Configuration c;
     c.devices = static_cast<std::uint32_t>(rows_.integer(at_[kDevices], 1, kMaxJobDevices));
-    c.milli = static_cast<std::uint32_t>(
-        rows_.optional_integer(at_[kMilli], 1, kWhole).value_or(kWhole));
-    c.device_memory = gibibytes(rows_.optional_number(at_[kDeviceMemory], kMemoryLimits).value_or(0));
+    c.milli =
+        static_cast<std::uint32_t>(rows_.optional_integer(at_[kMilli], 1, kWhole).value_or(kWhole));
+    c.device_memory =
+        gibibytes(rows_.optional_number(at_[kDeviceMemory], kMemoryLimits).value_or(0));
     c.host_memory = gibibytes(rows_.optional_number(at_[kHostMemory], kMemoryLimits).value_or(0));
     c.cpu_milli = static_cast<std::uint32_t>(
         rows_.optional_integer(at_[kCpuMilli], 0, 1'000'000'000).value_or(0));
@@ -127,7 +149,8 @@ class CsvReader {
             .value_or(std::max(job.min_replicas, 1U)));
     const auto rate = rows_.optional_number(at_[kReplicaRate], kRateLimits);
     const std::string_view file = rows_.text(at_[kLoadFile]);
-    if (!rate) rows_.complain("a service needs replica_rate, the requests/s that one replica serves");
+    if (!rate)
+      rows_.complain("a service needs replica_rate, the requests/s that one replica serves");
     if (file.empty()) {
       rows_.complain("a service needs load_file, its requests/s over time");
     } else {
@@ -138,7 +161,8 @@ class CsvReader {
 
   void refuse_for_other_kinds(std::initializer_list<Column> columns) {
     for (const Column column : columns) {
-      if (!rows_.text(at_[column]).empty()) rows_.refuse(at_[column], "empty unless kind is service");
+      if (!rows_.text(at_[column]).empty())
+        rows_.refuse(at_[column], "empty unless kind is service");
     }
   }
 
@@ -167,12 +191,18 @@ class CsvReader {
 }  // namespace
 
 const std::vector<std::string>& weft_csv_columns() {
-  static const std::vector<std::string> kNames = {
-      "submit_s",     "duration_s",        "devices",      "name",            "tenant",
-      "priority",     "deadline_s",        "estimate_s",   "weight",          "type",
-      "milli",        "device_memory_gib", "cpu_milli",    "host_memory_gib", "model",
-      "kind",         "min_replicas",      "max_replicas", "replica_rate",    "load_file",
-      "spot_ok",      "preemptible",       "pack"};
+  static const std::vector<std::string> kNames = {"submit_s",     "duration_s",
+                                                  "devices",      "name",
+                                                  "tenant",       "priority",
+                                                  "deadline_s",   "estimate_s",
+                                                  "weight",       "type",
+                                                  "milli",        "device_memory_gib",
+                                                  "cpu_milli",    "host_memory_gib",
+                                                  "model",        "kind",
+                                                  "min_replicas", "max_replicas",
+                                                  "replica_rate", "load_file",
+                                                  "spot_ok",      "preemptible",
+                                                  "pack"};
   return kNames;
 }
 

@@ -55,8 +55,8 @@ TEST(WeftCsv, ReadsAServiceAndItsLoad) {
 }
 
 TEST(WeftCsv, ThreeColumnsAreEnough) {
-  const Result<Trace> trace =
-      parse_weft_csv({"w", "devices,duration_s,submit_s\n2,60,5\n1,30,0\n"}, cluster_of("1x8"), nullptr);
+  const Result<Trace> trace = parse_weft_csv({"w", "devices,duration_s,submit_s\n2,60,5\n1,30,0\n"},
+                                             cluster_of("1x8"), nullptr);
   ASSERT_TRUE(trace.ok()) << trace.error().text();
   EXPECT_EQ(trace->jobs[0].submission->name, "1") << "the row from 0 is the name";
   EXPECT_EQ(trace->jobs[1].submission->requested().devices, 2U);
@@ -77,8 +77,9 @@ TEST(WeftCsv, ModelsAreRowsOfThePairTable) {
   EXPECT_EQ(trace->jobs[1].submission->model, kNoModel);
   EXPECT_EQ(trace->pairs, pairs);
   const std::string bad = header + "0,1,1,bart\n";
-  expect_complaint({"near miss", "", "w:2: model 'bart' is not one of the 2 of the pair table; did "
-                                     "you mean 'bert'?"},
+  expect_complaint({"near miss", "",
+                    "w:2: model 'bart' is not one of the 2 of the pair table; did "
+                    "you mean 'bert'?"},
                    parse_weft_csv({"w", bad}, cluster, pairs));
 }
 
@@ -94,19 +95,25 @@ TEST(WeftCsv, ComplainsWithLineValueAndLimit) {
       {"negative", three + "0,-1,1\n", "w:2: duration_s is '-1'"},
       {"no devices", three + "0,1,0\n", "w:2: devices is '0'"},
       {"too many", three + "0,1,1000001\n", "from 1 to 1000000"},
-      {"too late", three + "1e11,1,1\n", "w:2: submit_s is '1e11'; it must be a number from 0 to 1e+10"},
-      {"due before it is submitted", with("deadline_s", "7"), "w:2: deadline_s is '7'; it must be a number above 7"},
-      {"unknown type", with("type", "slow"), "w:2: type is 'slow'; it must be one of the cluster's device types, fast"},
+      {"too late", three + "1e11,1,1\n",
+       "w:2: submit_s is '1e11'; it must be a number from 0 to 1e+10"},
+      {"due before it is submitted", with("deadline_s", "7"),
+       "w:2: deadline_s is '7'; it must be a number above 7"},
+      {"unknown type", with("type", "slow"),
+       "w:2: type is 'slow'; it must be one of the cluster's device types, fast"},
       {"unknown level", with("pack", "shelf"), "w:2: pack is 'shelf'"},
-      {"unknown kind", with("kind", "magic"), "w:2: kind is 'magic'; it must be training, service or task"},
+      {"unknown kind", with("kind", "magic"),
+       "w:2: kind is 'magic'; it must be training, service or task"},
       {"too much of a device", with("milli", "2000"), "w:2: milli is '2000'"},
       {"weight zero", with("weight", "0"), "w:2: weight is '0'"},
       {"not a flag", with("spot_ok", "2"), "w:2: spot_ok is '2'; it must be true or false"},
       {"negative memory", with("device_memory_gib", "-1"), "w:2: device_memory_gib is '-1'"},
       {"a service without load", with("kind", "service"), "w:2: a service needs load_file"},
       {"a service without rate", with("kind", "service"), "w:2: a service needs replica_rate"},
-      {"replicas of a job", with("max_replicas", "3"), "w:2: max_replicas is '3'; it must be empty"},
-      {"load that does not exist", "submit_s,duration_s,devices,kind,replica_rate,load_file\n0,1,1,service,1,none.csv\n",
+      {"replicas of a job", with("max_replicas", "3"),
+       "w:2: max_replicas is '3'; it must be empty"},
+      {"load that does not exist",
+       "submit_s,duration_s,devices,kind,replica_rate,load_file\n0,1,1,service,1,none.csv\n",
        "w:2: load_file: none.csv: cannot open"},
       {"fewer at most than at least",
        "submit_s,duration_s,devices,kind,min_replicas,max_replicas\n0,1,1,service,3,2\n",
@@ -114,13 +121,14 @@ TEST(WeftCsv, ComplainsWithLineValueAndLimit) {
       {"an open quote", "submit_s,duration_s,devices,name\n0,1,1,\"a\n", "w:2: a quote opens here"},
   };
   const Cluster cluster = cluster_of("fast:1x1");
-  for (const BadText& bad : bads) expect_complaint(bad, parse_weft_csv({"w", bad.text}, cluster, nullptr));
+  for (const BadText& bad : bads)
+    expect_complaint(bad, parse_weft_csv({"w", bad.text}, cluster, nullptr));
 }
 
 TEST(WeftCsv, ReadsTheExample) {
-  const Result<Trace> trace = read_trace(std::string(WEFT_FIXTURES) +
-                                             "/../../examples/traces/small-cluster.csv",
-                                         cluster_of("16x8"), {});
+  const Result<Trace> trace =
+      read_trace(std::string(WEFT_FIXTURES) + "/../../examples/traces/small-cluster.csv",
+                 cluster_of("16x8"), {});
   ASSERT_TRUE(trace.ok()) << trace.error().text();
   EXPECT_EQ(trace->jobs.size(), 400U);
 }

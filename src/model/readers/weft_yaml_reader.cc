@@ -41,8 +41,8 @@ class YamlReader {
     job.name = fields.text("name");
     job.kind = static_cast<WorkloadKind>(fields.choice("kind", {"training", "service", "task"}, 0));
     job.tenant = builder_.tenant(fields.text("tenant"), node.Mark().line + 1);
-    job.priority = static_cast<std::int32_t>(
-        fields.integer("priority", 0, -1'000'000'000, 1'000'000'000));
+    job.priority =
+        static_cast<std::int32_t>(fields.integer("priority", 0, -1'000'000'000, 1'000'000'000));
     job.weight = fields.number("weight", 1, kWeightLimits);
     job.submit = fields.number("submit_s", 0, kTimeLimits);
     job.deadline = fields.number("deadline_s", kNever, {job.submit, 2 * kMaxDuration, true});
@@ -67,8 +67,8 @@ class YamlReader {
     Menu menu;
     for (const YAML::Node& node : fields.list("menu")) {
       if (menu.configurations.size() == kMostConfigurations) {
-        report_.complain(node, fmt::format("a menu has more than {} configurations",
-                                           kMostConfigurations));
+        report_.complain(
+            node, fmt::format("a menu has more than {} configurations", kMostConfigurations));
         break;
       }
       menu.configurations.push_back(read_yaml_configuration(report_, node, cluster_));
@@ -96,8 +96,9 @@ class YamlReader {
     const double rate = job.menu->configurations.front().rate;
     truth.work = work.value_or(duration.value_or(1) * rate);
     if (truth.work / rate > kMaxDuration) {
-      fields.complain(fmt::format("job takes {:g} s on its first configuration; the limit is {:g} s",
-                                  truth.work / rate, kMaxDuration));
+      fields.complain(
+          fmt::format("job takes {:g} s on its first configuration; the limit is {:g} s",
+                      truth.work / rate, kMaxDuration));
     }
     read_phases(fields, truth);
   }

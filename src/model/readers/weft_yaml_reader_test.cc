@@ -93,32 +93,48 @@ TEST(WeftYaml, ComplainsWithLineValueAndLimit) {
       {"a list", "- a\n", "y:1: the trace must be a map"},
       {"two documents", "jobs: []\n---\njobs: []\n", "y: holds 2 YAML documents"},
       {"no jobs", "jobs: []\n", "y: holds no jobs"},
-      {"unknown key", "job: []\n", "y:1: the trace has the unknown key 'job'; did you mean 'jobs'?"},
+      {"unknown key", "job: []\n",
+       "y:1: the trace has the unknown key 'job'; did you mean 'jobs'?"},
       {"a key twice", job("priority: 1, priority: 2, " + fine), "y:2: job has 'priority' twice"},
       {"not a job", "jobs: [3]\n", "y:1: job must be a map"},
       {"no name", "jobs:\n  - {submit_s: 0, " + fine + "}\n", "y:2: job needs 'name'"},
       {"no menu", job("duration_s: 1"), "y:2: job needs 'menu'"},
-      {"an empty menu", job("duration_s: 1, menu: []"), "job.menu needs at least one configuration"},
+      {"an empty menu", job("duration_s: 1, menu: []"),
+       "job.menu needs at least one configuration"},
       {"no work", job("menu: {devices: 1}"), "job needs either 'work' or 'duration_s'"},
-      {"negative", job("duration_s: -4, menu: {devices: 1}"), "y:2: job.duration_s is '-4'; it must be a number above 0"},
+      {"negative", job("duration_s: -4, menu: {devices: 1}"),
+       "y:2: job.duration_s is '-4'; it must be a number above 0"},
       {"not a number", job("duration_s: .nan, menu: {devices: 1}"), "job.duration_s is '.nan'"},
-      {"a list for a number", job("duration_s: [1], menu: {devices: 1}"), "y:2: job.duration_s must be a single value"},
-      {"no devices", job("duration_s: 1, menu: {devices: 0}"), "configuration.devices is '0'; it must be a whole number from 1"},
-      {"unknown type", job("duration_s: 1, menu: {type: slow}"), "configuration.type is 'slow'; it must be one of the cluster's device types, fast"},
-      {"unknown level", job("duration_s: 1, menu: {pack: shelf}"), "configuration.pack is 'shelf'; it must be node or leaf or rack"},
+      {"a list for a number", job("duration_s: [1], menu: {devices: 1}"),
+       "y:2: job.duration_s must be a single value"},
+      {"no devices", job("duration_s: 1, menu: {devices: 0}"),
+       "configuration.devices is '0'; it must be a whole number from 1"},
+      {"unknown type", job("duration_s: 1, menu: {type: slow}"),
+       "configuration.type is 'slow'; it must be one of the cluster's device types, fast"},
+      {"unknown level", job("duration_s: 1, menu: {pack: shelf}"),
+       "configuration.pack is 'shelf'; it must be node or leaf or rack"},
       {"rate zero", job("duration_s: 1, menu: {rate: 0}"), "configuration.rate is '0'"},
-      {"unknown pattern", job("duration_s: 1, menu: {traffic: {pattern: gossip}}"), "traffic.pattern is 'gossip'"},
-      {"takes too long", job("work: 1e12, menu: {rate: 1}"), "job takes 1e+12 s on its first configuration"},
-      {"phases out of order", job("phases: [{from: 0.5, speed: 2}], " + fine), "phases must begin with 'from: 0'"},
-      {"a name twice", "jobs:\n  - &a {name: a, submit_s: 0, " + fine + "}\n  - *a\n", "name 'a' is already used on line 2"},
-      {"a service without load", job("kind: service, menu: {rate: 1}"), "needs either 'load' or 'load_file'"},
+      {"unknown pattern", job("duration_s: 1, menu: {traffic: {pattern: gossip}}"),
+       "traffic.pattern is 'gossip'"},
+      {"takes too long", job("work: 1e12, menu: {rate: 1}"),
+       "job takes 1e+12 s on its first configuration"},
+      {"phases out of order", job("phases: [{from: 0.5, speed: 2}], " + fine),
+       "phases must begin with 'from: 0'"},
+      {"a name twice", "jobs:\n  - &a {name: a, submit_s: 0, " + fine + "}\n  - *a\n",
+       "name 'a' is already used on line 2"},
+      {"a service without load", job("kind: service, menu: {rate: 1}"),
+       "needs either 'load' or 'load_file'"},
       {"load of a job", job("load: [], " + fine), "job has the unknown key 'load'"},
-      {"load that falls back", job("kind: service, menu: {}, load: [{at_s: 1, requests_per_s: 1}, {at_s: 1, requests_per_s: 1}]"), "load.at_s must ascend"},
+      {"load that falls back",
+       job("kind: service, menu: {}, load: [{at_s: 1, requests_per_s: 1}, {at_s: 1, "
+           "requests_per_s: 1}]"),
+       "load.at_s must ascend"},
       {"not UTF-8", "jobs: \xFF\n", "y:1: byte 0xff is not UTF-8"},
       {"empty", "", "y: is empty"},
   };
   const Cluster cluster = cluster_of("fast:1x1");
-  for (const BadText& bad : bads) expect_complaint(bad, parse_weft_yaml({"y", bad.text}, cluster, nullptr));
+  for (const BadText& bad : bads)
+    expect_complaint(bad, parse_weft_yaml({"y", bad.text}, cluster, nullptr));
 }
 
 TEST(WeftYaml, AllMistakesComeTogether) {
@@ -153,21 +169,26 @@ TEST(WeftYaml, HostileFilesAreRefusedCheaply) {
       {"a wide menu, aliased often", wide, "with its aliases the file holds more than"},
       {"deep brackets", std::string(200'000, '['), "200000 brackets inside each other"},
       {"deep dashes", "jobs:\n" + std::string(100'000, '-'), "y"},
-      {"deep dashes with blanks", [] {
+      {"deep dashes with blanks",
+       [] {
          std::string text;
          for (int i = 0; i < 50'000; ++i) text += "- ";
          return text;
-       }(), "y"},
-      {"deep maps", [] {
+       }(),
+       "y"},
+      {"deep maps",
+       [] {
          std::string text;
          for (int i = 0; i < 3'000; ++i) text += std::string(static_cast<size_t>(i), ' ') + "a:\n";
          return text;
-       }(), "y"},
+       }(),
+       "y"},
       {"too many values", "jobs: " + std::string(3'000'000, ','), "the limit for YAML is 1000000"},
       {"too many bytes", std::string(17 << 20, 'x'), "the limit for YAML is 16777216"},
       {"a list that holds itself", "jobs: &a [*a]\n", "y:1: "},
   };
-  for (const BadText& bad : bads) expect_complaint(bad, parse_weft_yaml({"y", bad.text}, cluster, nullptr));
+  for (const BadText& bad : bads)
+    expect_complaint(bad, parse_weft_yaml({"y", bad.text}, cluster, nullptr));
 }
 
 }  // namespace

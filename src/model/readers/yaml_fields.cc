@@ -10,10 +10,9 @@ namespace {
 
 // An upper bound of the nodes in a text: each needs at least one of these characters.
 std::size_t most_nodes(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) {
-        return c == ',' || c == ':' || c == '-' || c == '?' || c == '[' || c == '{' || c == '\n';
-      }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return c == ',' || c == ':' || c == '-' || c == '?' || c == '[' || c == '{' || c == '\n';
+  }));
 }
 
 // How deep brackets are nested; quotes and comments are not looked at, so it may say too much.
@@ -71,16 +70,17 @@ Result<YAML::Node> load_yaml(const TextFile& file) {
     return too_much(file, "values or lines", nodes, kMostNodes);
   }
   if (const int depth = deepest_bracket(file.text); depth > kDeepest) {
-    return too_much(file, "brackets inside each other", static_cast<std::uint64_t>(depth), kDeepest);
+    return too_much(file, "brackets inside each other", static_cast<std::uint64_t>(depth),
+                    kDeepest);
   }
   if (const Status status = check_is_text(file); !status.ok()) return status.error();
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(file.text));
     if (documents.size() == 1) return documents.front();
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("{}: holds {} YAML documents; it must hold 1", file.path,
-                             documents.size()),
-                 ""};
+    return Error{
+        ErrorKind::kInvalidInput,
+        fmt::format("{}: holds {} YAML documents; it must hold 1", file.path, documents.size()),
+        ""};
   } catch (const std::exception& exception) {
     return yaml_error(file.path, exception);
   }
@@ -146,9 +146,9 @@ void YamlFields::refuse(std::string_view key, std::string_view wanted) {
                                   [key](const Entry& candidate) { return candidate.key == key; });
   CHECK(entry != entries_.end());
   const YAML::Node& value = entry->value;
-  report_.complain(value, fmt::format("{}.{} is {}; it must be {}", what_, key,
-                                      value.IsScalar() ? shown(value.Scalar()) : "not one value",
-                                      wanted));
+  report_.complain(value,
+                   fmt::format("{}.{} is {}; it must be {}", what_, key,
+                               value.IsScalar() ? shown(value.Scalar()) : "not one value", wanted));
 }
 
 std::string YamlFields::text(std::string_view key, std::string fallback) {

@@ -16,8 +16,8 @@
 
 namespace weft {
 
-// Where complaints about one file go, and how much of it may still be looked at: aliases let a small
-// file stand for a huge one.
+// Where complaints about one file go, and how much of it may still be looked at: aliases let a
+// small file stand for a huge one.
 class YamlReport {
  public:
   // Requires: the complaints outlive the report.
@@ -29,7 +29,7 @@ class YamlReport {
   bool visit(const YAML::Node& node);
 
  private:
-  static constexpr long kMostVisits = 20'000'000;
+  static constexpr long kMostVisits = 10'000'000;
   std::string path_;
   Complaints& complaints_;
   long visits_ = 0;

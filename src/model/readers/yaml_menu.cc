@@ -9,9 +9,9 @@
 namespace weft {
 namespace {
 
-constexpr Limits kMemoryLimits{0, 1e6};      // GiB
-constexpr Limits kBandwidthLimits{0, 1e9};   // GB/s or Gbit/s
-constexpr double kGigabit = 1e9 / 8;         // bytes
+constexpr Limits kMemoryLimits{0, 1e6};     // GiB
+constexpr Limits kBandwidthLimits{0, 1e9};  // GB/s or Gbit/s
+constexpr double kGigabit = 1e9 / 8;        // bytes
 
 Bytes gibibytes(double gib) { return static_cast<Bytes>(std::llround(gib * double{kGiB})); }
 
@@ -19,9 +19,8 @@ void read_demand(YamlFields& fields, const Cluster& cluster, Configuration& c) {
   if (const std::string type = fields.text("type"); !type.empty()) {
     c.type = find_type(cluster, type);
     if (c.type == kAnyType) {
-      fields.refuse("type",
-                    fmt::format("one of the cluster's device types, {}",
-                                fmt::join(type_names(cluster), ", ")));
+      fields.refuse("type", fmt::format("one of the cluster's device types, {}",
+                                        fmt::join(type_names(cluster), ", ")));
     }
   }
   c.devices = static_cast<std::uint32_t>(fields.integer("devices", 1, 1, kMaxJobDevices));

@@ -57,19 +57,18 @@ void AuctionPolicy::decide(Draft& draft, const Change&, PolicyMemory& memory) co
   }
   std::stable_sort(bidders.begin(), bidders.end(),
                    [](const Bidder& a, const Bidder& b) { return a.rho > b.rho; });
-  const auto offered = static_cast<size_t>(
-      std::max(1.0, std::ceil((1 - options_.fairness) * static_cast<double>(bidders.size()) -
-                              1e-9)));
-  const auto others = bidders.begin() + static_cast<std::ptrdiff_t>(
-                                            std::min(offered, bidders.size()));
+  const auto offered = static_cast<size_t>(std::max(
+      1.0, std::ceil((1 - options_.fairness) * static_cast<double>(bidders.size()) - 1e-9)));
+  const auto others =
+      bidders.begin() + static_cast<std::ptrdiff_t>(std::min(offered, bidders.size()));
   std::stable_sort(bidders.begin(), others,
                    [](const Bidder& a, const Bidder& b) { return a.gain > b.gain; });
   std::stable_partition(others, bidders.end(), [](const Bidder& b) { return b.placed; });
 
   std::vector<Choice> choices;
   for (auto bidder = bidders.begin(); bidder != bidders.end(); ++bidder) {
-    const auto rank = static_cast<double>(bidder < others ? bidder - bidders.begin()
-                                                          : others - bidders.begin());
+    const auto rank =
+        static_cast<double>(bidder < others ? bidder - bidders.begin() : others - bidders.begin());
     choices.push_back({bidder->job, 0, rank});
   }
   PlanWalk walk(draft, *place_, choices,

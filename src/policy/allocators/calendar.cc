@@ -44,8 +44,7 @@ bool Calendar::find(JobId id, const Window& window, Booking& out) const {
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
   const Configuration& c = job.spec->requested();
-  const double needed =
-      static_cast<double>(c.devices) * c.milli / kWhole * job.spec->min_replicas;
+  const double needed = static_cast<double>(c.devices) * c.milli / kWhole * job.spec->min_replicas;
   const double all = state_.cluster().device_count();
   for (Seconds at : times) {
     if (at + window.length > window.latest_end) return false;

@@ -17,8 +17,8 @@ struct Booking {
 // A place in time for a gang.
 struct Window {
   Seconds earliest = 0;
-  Seconds length = 0;        // believed run time
-  Seconds hold = 0;          // how long the devices are booked, at least `length`
+  Seconds length = 0;  // believed run time
+  Seconds hold = 0;    // how long the devices are booked, at least `length`
   Seconds latest_end = kNever;
 };
 

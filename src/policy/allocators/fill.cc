@@ -71,8 +71,8 @@ void FillPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
     double share = kNever;
     for (auto& [id, tenant] : tenants) {
       if (tenant.next == tenant.waiting.size()) continue;
-      const double own = tenant.weight > 0 ? dominant(tenant.used, capacity) / tenant.weight
-                                           : kNever;
+      const double own =
+          tenant.weight > 0 ? dominant(tenant.used, capacity) / tenant.weight : kNever;
       if (least != nullptr && own >= share) continue;
       share = own;
       least = &tenant;

@@ -16,7 +16,8 @@ struct FillOptions {
 };
 
 // Dominant resource fairness (Ghodsi et al., NSDI'11 §4, algorithm 1) over devices, processors and
-// host memory. Gangs are the tasks; running jobs are left alone. Cost: O(active + started x tenants).
+// host memory. Gangs are the tasks; running jobs are left alone.
+// Cost: O(active + started x tenants).
 class FillPolicy : public Policy {
  public:
   FillPolicy(std::string name, FillOptions options, std::unique_ptr<Place> place)

@@ -17,10 +17,10 @@ struct MarketMemory : PolicyMemory {
 struct Buyer {
   JobId job = kNoJob;
   double devices = 1;
-  double weight = 1;   // rho to the power of the fairness
+  double weight = 1;  // rho to the power of the fairness
   Seconds ran = 0, left = 0;
-  double rounds = 0;   // dealt so far
-  double first = 0;    // gain of the first round
+  double rounds = 0;  // dealt so far
+  double first = 0;   // gain of the first round
   bool placed = false;
 };
 
@@ -63,12 +63,13 @@ class Market {
       return a.placed && !b.placed;
     });
     if (!round_over) {
-      std::stable_partition(buyers_.begin(), buyers_.end(), [](const Buyer& b) { return b.placed; });
+      std::stable_partition(buyers_.begin(), buyers_.end(),
+                            [](const Buyer& b) { return b.placed; });
     }
     std::vector<Choice> all;
     for (const Buyer& buyer : buyers_) {
       const JobState& job = state.job(buyer.job);
-      const double rank = !round_over       ? 0
+      const double rank = !round_over        ? 0
                           : buyer.rounds > 0 ? static_cast<double>(all.size())
                                              : static_cast<double>(buyers_.size());
       all.push_back({buyer.job, buyer.placed ? job.held.configuration : std::uint16_t{0}, rank});
@@ -100,8 +101,8 @@ class Market {
       if (buyer.devices > device_rounds) continue;
       buyer.rounds += 1;
       device_rounds -= buyer.devices;
-      const bool more = buyer.rounds < options_.window &&
-                        buyer.rounds * options_.round < buyer.left - 1e-9;
+      const bool more =
+          buyer.rounds < options_.window && buyer.rounds * options_.round < buyer.left - 1e-9;
       if (more) bids.emplace(gain(buyer), key);
     }
   }

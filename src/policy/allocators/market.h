@@ -21,9 +21,10 @@ struct MarketOptions {
 // Shockwave (NSDI'23 §4 to §6). At the end of each round the rounds of the window are dealt out one
 // by one, each to the job with the largest gain for each of its devices: the increase of
 // rho^fairness x log(progress), plus `efficiency` times how near the job's time left comes to the
-// longest of all. Of the jobs that were dealt any, those that gain most by their first run in the next one. In between, free devices go to waiting jobs and nobody is stopped. The time left
-// follows the speed a job reports, so that jobs that change their batch size are foreseen as they
-// run now. Cost: O(n log n + rounds dealt x log n) at the end of a round for n active jobs.
+// longest of all. Of the jobs that were dealt any, those that gain most by their first run next. In
+// between, free devices go to waiting jobs and nobody is stopped. The time left follows the speed a
+// job reports, so that jobs that change their batch size are foreseen as they run now.
+// Cost: O(n log n + rounds dealt x log n) at the end of a round for n active jobs.
 class MarketPolicy : public Policy {
  public:
   MarketPolicy(std::string name, MarketOptions options, std::unique_ptr<Place> place)

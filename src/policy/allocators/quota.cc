@@ -60,7 +60,7 @@ class QuotaWalk {
   std::map<size_t, Cohort> cohorts_;
   std::vector<Choice> own_waiting_, placed_;
   std::vector<JobId> borrowers_;
-  double reserved_ = 0;                    // devices that jobs within their guarantee wait for
+  double reserved_ = 0;                   // devices that jobs within their guarantee wait for
   std::map<TypeId, double> reserved_of_;  // of them, of one type
 };
 

@@ -25,7 +25,11 @@ class ReserveWalk {
  public:
   ReserveWalk(const ReserveOptions& options, const Place& place, Draft& draft,
               ReserveMemory& memory)
-      : options_(options), place_(place), draft_(draft), memory_(memory), state_(draft.state()),
+      : options_(options),
+        place_(place),
+        draft_(draft),
+        memory_(memory),
+        state_(draft.state()),
         standing_(state_, place) {}
 
   void run(const Change& change) {
@@ -202,8 +206,8 @@ void ReserveWalk::admit(const std::vector<JobId>& arrived) {
     if (job.estimate.known() && try_admit(id)) {
       memory_.admitted[id] = true;
     } else if (options_.reject) {
-      draft_.reject(id, fmt::format("its deadline at {:.0f} s cannot be promised",
-                                    job.spec->deadline));
+      draft_.reject(id,
+                    fmt::format("its deadline at {:.0f} s cannot be promised", job.spec->deadline));
     }
   }
 }

@@ -19,9 +19,9 @@ struct ReserveOptions {
 // deadline is admitted if it is believed to end in time on definite devices that are not booked
 // meanwhile, or if it and all admitted jobs that wait do so when booked anew in order of deadlines
 // (which is tried with at most 32 of them). An admitted job keeps its devices until it ends; when
-// one ends early, those that fit move up in order of deadlines. Other jobs run in order of arrival on what is left for at
-// least one lease, and are stopped when a booking begins; those that may not be stopped start only
-// where nothing is booked before they are believed to end.
+// one ends early, those that fit move up in order of deadlines. Other jobs run in order of arrival
+// on what is left for at least one lease, and are stopped when a booking begins; those that may not
+// be stopped start only where nothing is booked before they are believed to end.
 // Believes the estimates; starts and restarts are taken to cost nothing.
 // Cost: O(n^2 + devices) for each admission and each booked job when one ends, n being booked jobs.
 class ReservePolicy : public Policy {

@@ -20,8 +20,8 @@ std::unique_ptr<Key> remaining_key(bool whole, bool by_devices);
 // not preempt each other, then order of submission. Service counts device-seconds, or seconds if
 // not `by_devices`.
 std::unique_ptr<Key> attained_key(std::vector<double> thresholds, bool by_devices);
-// Largest Gittins index first (Tiresias, NSDI'19 §3.3), of the service that ended jobs got, evaluated
-// at bounds `quantum`, 2 `quantum`, 4 `quantum`, … device-seconds. Indices less than a factor of
+// Largest Gittins index first (Tiresias, NSDI'19 §3.3), of the service that ended jobs got, at
+// bounds `quantum`, 2 `quantum`, 4 `quantum`, … device-seconds. Indices less than a factor of
 // `resolution` apart are one grade; within a grade least attained service first, placed jobs before
 // waiting ones, then order of submission. Less than `learn_after` ended jobs, in all or beyond a
 // bound, teach nothing.

@@ -79,8 +79,8 @@ class FragmentationPlace : public Place {
   bool place(const State& state, const JobState& job, std::uint16_t configuration,
              std::uint32_t replicas, Allocation& out) const override {
     const Configuration& wanted = job.spec->menu->configurations[configuration];
-    const bool domain = wanted.pack_required && wanted.pack > Level::kNode &&
-                        wanted.pack < Level::kCluster;
+    const bool domain =
+        wanted.pack_required && wanted.pack > Level::kNode && wanted.pack < Level::kCluster;
     if (replicas > 1 || domain || wanted.devices > Cluster::kMaxDevicesPerNode) {
       return packed_.place(state, job, configuration, replicas, out);
     }

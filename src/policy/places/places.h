@@ -7,11 +7,11 @@
 
 namespace weft {
 
-// Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23 §4): of all devices
-// with room, those whose taking adds least to what the jobs to come could not use. Those jobs are
-// taken to be like the last `window` submitted, by their `classes` most frequent demands. Gangs that
-// need more than one node are packed.
-// Cost: O(nodes with room x classes x devices per node).
+// Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23 §4): of all
+// devices with room, those whose taking adds least to what the jobs to come could not use. Those
+// jobs are taken to be like the last `window` submitted, by their `classes` most frequent demands.
+// Gangs that need more than one node are packed. Cost: O(nodes with room x classes x devices per
+// node).
 std::unique_ptr<Place> fragmentation_place(std::uint32_t window, std::uint32_t classes);
 
 // The fragmentation of one node (§3.2, eq. 1 to 3): how much of its free device time, in milli, a

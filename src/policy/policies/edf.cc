@@ -7,7 +7,7 @@ Composition edf() {
   Composition c;
   c.name = "edf";
   c.summary = "jobs whose deadlines can be kept are booked ahead; the rest fills in between";
-  c.source = "Chronus (SoCC'21): leases of SLO jobs, best effort; order of Liu and Layland (JACM 1973)";
+  c.source = "Chronus (SoCC'21): leases, best effort; order of Liu and Layland (JACM 1973)";
   c.allocate = {"reserve", {}};
   return c;
 }

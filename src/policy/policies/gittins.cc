@@ -6,7 +6,7 @@ namespace weft::policies {
 Composition gittins() {
   Composition c;
   c.name = "gittins";
-  c.summary = "best chance to end per further device time first, learned from ended jobs (Tiresias)";
+  c.summary = "best chance to end per device time first, learned from ended jobs (Tiresias)";
   c.source = "Tiresias (NSDI'19) §3.3: discretized 2D-Gittins index";
   c.key = {"gittins", {}};
   c.allocate.settings = {{"preempt", "true"}, {"backfill", "any"}};

@@ -6,7 +6,8 @@ namespace weft::policies {
 Composition pollux() {
   Composition c;
   c.name = "pollux";
-  c.summary = "gang sizes by learnt speedup over an equal share; blind to device types (elastic jobs)";
+  c.summary =
+      "gang sizes by learnt speedup over an equal share; blind to device types (elastic jobs)";
   c.source = "Pollux (OSDI'21) §4.2: p = -1";
   c.allocate = {"choose", {{"value", "pollux"}, {"round", "60"}}};
   c.place = {"displace-least", {}};

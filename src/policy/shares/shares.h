@@ -8,19 +8,20 @@
 namespace weft {
 
 struct PackOptions {
-  std::uint32_t max_devices = 8;  // larger gangs never share
-  int budget = 2;                 // sum of the two packing classes
-  double estimate_factor = 2;     // guest's estimate is at most this many times the host's
+  std::uint32_t max_devices = 8;    // larger gangs never share
+  int budget = 2;                   // sum of the two packing classes
+  double estimate_factor = 2;       // guest's estimate is at most this many times the host's
   Bytes device_memory = 24 * kGiB;  // of device types that do not state theirs
 };
 
-// Lucid's affine-jobpair binder (ASPLOS'23 §3): light jobs beside light or medium ones, never beyond the memory,
-// only pairs that were measured, and a guest that does not outstay its host by much.
+// Lucid's affine-jobpair binder (ASPLOS'23 §3): light jobs beside light or medium ones, never
+// beyond the memory, only pairs that were measured, and a guest that does not outstay its host by
+// much.
 std::unique_ptr<Sharer> pack_share(const PackOptions& options);
 
-// Muri's grouping (SIGCOMM'22 §4), of two: a step of a job uses the device for a part of its time and
-// the host for the rest; two jobs interleave the better the closer their device parts sum to one.
-// Pairs of no more than `min_efficiency` and pairs whose memory does not fit stay apart.
+// Muri's grouping (SIGCOMM'22 §4), of two: a step of a job uses the device for a part of its time
+// and the host for the rest; two jobs interleave the better the closer their device parts sum to
+// one. Pairs of no more than `min_efficiency` and pairs whose memory does not fit stay apart.
 std::unique_ptr<Sharer> stage_share(double min_efficiency, Bytes device_memory);
 // 1 over the length of an interleaved step of both, in steps of one alone (§4.1): 1 is perfect, 1/2
 // is no better than taking turns.

@@ -24,7 +24,8 @@ class PolluxValue : public Value {
     const auto jobs = static_cast<std::int64_t>(round.bidders.size());
     const std::int64_t fair = (round.capacity.front() + jobs - 1) / std::max<std::int64_t>(jobs, 1);
     for (Bidder& bidder : round.bidders) {
-      const double base = equal_share_speed(bidder, static_cast<int>(std::max<std::int64_t>(fair, 1)));
+      const double base =
+          equal_share_speed(bidder, static_cast<int>(std::max<std::int64_t>(fair, 1)));
       const double factor = restart_factor(bidder, round.state->now);
       for (size_t i = 0; i < bidder.offers.size(); ++i) {
         Offer& offer = bidder.offers[i];

@@ -42,8 +42,7 @@ class SiaValue : public Value {
  private:
   static constexpr double kNothing = 1e-9;
   double worth(double normal) const {
-    return power_ < 0 ? unplaced_ - std::pow(normal, power_)
-                      : unplaced_ + std::pow(normal, power_);
+    return power_ < 0 ? unplaced_ - std::pow(normal, power_) : unplaced_ + std::pow(normal, power_);
   }
 
   double power_, unplaced_;

@@ -14,19 +14,19 @@ namespace weft {
 // One way to run a job: a configuration of its menu on one device type.
 struct Offer {
   std::uint16_t configuration = 0;
-  TypeId type = 0;           // 0 for all when types are not told apart
+  TypeId type = 0;  // 0 for all when types are not told apart
   std::int32_t devices = 1;
-  Gang gang;                 // as packed as can be
-  double speed = 0;          // believed work per second; 0: not to be taken
-  double value = 0;          // see ChooseOption
+  Gang gang;         // as packed as can be
+  double speed = 0;  // believed work per second; 0: not to be taken
+  double value = 0;  // see ChooseOption
 };
 
 // A job that takes part in a round.
 struct Bidder {
   const JobState* job = nullptr;
   std::span<Offer> offers;
-  std::int32_t held = -1;      // index of the offer it holds now
-  bool learning = false;       // elastic, and no gang of it has been measured yet
+  std::int32_t held = -1;  // index of the offer it holds now
+  bool learning = false;   // elastic, and no gang of it has been measured yet
   Seconds restart_s = 0;
 };
 
@@ -53,8 +53,8 @@ class Value {
 
 // Work per second as the menu declares it.
 double declared_speed(const State& state, const JobState& job, const Offer& offer);
-// Work believed left. Without an estimate as much as has been done (a job that has run long will run
-// long), and at least a minute's.
+// Work believed left. Without an estimate as much as has been done (a job that has run long will
+// run long), and at least a minute's.
 double believed_work_left(const JobState& job, Seconds now);
 // Pollux (OSDI 2021, section 4.2.1): how much of a job's life so far and the next restart would be
 // left for training if it went on restarting as often as it did.
