@@ -7,7 +7,7 @@ namespace weft {
 
 void start_something_if_idle(Draft& draft) {
   const State& state = draft.state();
-  if (state.placed > 0 || state.waiting == 0) return;
+  if (state.placed > 0 || state.waiting == 0 || draft.wake() < kNever) return;
   const PackedPlace anyhow(NodeOrder::kBest, true);
   Allocation allocation;
   for (JobId id : state.active) {
