@@ -47,6 +47,14 @@ void Ledger::set_free(NodeId node, DeviceId device, bool free) {
   use.free = free ? use.free + 1 : use.free - 1;
 }
 
+bool Ledger::has_room(const Allocation& allocation) const {
+  return std::all_of(allocation.devices.begin(), allocation.devices.end(),
+                     [&](const DeviceShare& share) {
+                       return available(cluster_->node_of(share.device)) &&
+                              used_milli_[share.device] + share.milli <= kWhole;
+                     });
+}
+
 void Ledger::take(JobId job, const Allocation& allocation) {
   for (size_t i = 0; i < allocation.devices.size();) {
     const NodeId node = cluster_->node_of(allocation.devices[i].device);

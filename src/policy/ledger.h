@@ -21,6 +21,9 @@ class Ledger {
   // Requires: `job` holds exactly this.
   void give(JobId job, const Allocation& allocation);
 
+  // True if take() would succeed on nodes in service.
+  bool has_room(const Allocation& allocation) const;
+
   // A node that is out of service keeps its holders but offers nothing.
   void set_available(NodeId node, bool available);
   bool available(NodeId node) const { return nodes_[node].available; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/idle.h"
 #include "policy/services.h"
 #include "policy/share_round.h"
 
@@ -50,6 +51,7 @@ void TimeSharePolicy::decide(Draft& draft, const Change& change, PolicyMemory& b
   }
   round.compute_shares();
   round.run();
+  start_something_if_idle(draft);
   memory.round_ends = draft.now() + options_.round;
   draft.wake_at(memory.round_ends);
 }

@@ -226,6 +226,13 @@ void ReserveWalk::start_booked() {
         draft_.stop(id);
       }
     }
+    if (!state_.ledger.has_room(booking.allocation)) {
+      // Whoever holds the devices outlived its belief; the booking waits for another lease.
+      booking.from += options_.lease;
+      booking.to += options_.lease;
+      later.push_back(std::move(booking));
+      continue;
+    }
     memory_.until[booking.job] = booking.to;
     standing_.add(booking);
     draft_.start(booking.job, std::move(booking.allocation));
@@ -248,6 +255,7 @@ bool ReserveWalk::fill_firm(JobId id) {
   const Seconds length = service ? kNever : left(job);
   Booking now;
   if (!calendar.find(id, {state_.now, 0, length, state_.now}, now)) return false;
+  if (!state_.ledger.has_room(now.allocation)) return false;
   memory_.until[id] = now.to;
   standing_.add(now);
   draft_.start(id, std::move(now.allocation));
