@@ -19,6 +19,7 @@ Controller::Controller(const Cluster& cluster, const Policy& policy, Executor& e
 
 void Controller::reserve(size_t jobs) {
   state_.jobs.reserve(jobs);
+  state_.ended_service_s.reserve(jobs);
   dispatch_.reserve(jobs);
 }
 
@@ -83,7 +84,7 @@ JobId Controller::submit(const Event& event) {
   JobState& job = state_.jobs.emplace_back();
   job.spec = event.submission;
   job.id = id;
-  job.submit = job.waiting_since = event.at;
+  job.submit = event.at;
   job.load = event.value;
   job.estimate = options_.estimates_from_history ? history_.estimate(*job.spec)
                  : event.estimate.known()        ? event.estimate
@@ -103,7 +104,6 @@ void Controller::open_interval(JobState& job) {
   job.running = true;
   job.running_since = job.reported_at = state_.now;
   job.devices_running = dispatch_.pursuit(job.id).used.device_count();
-  job.first_start = std::min(job.first_start, state_.now);
   const Configuration& c =
       job.spec->menu->configurations[dispatch_.pursuit(job.id).used.configuration];
   job.observed_rate = c.rate;
@@ -155,7 +155,6 @@ void Controller::send_back(JobState& job) {
   state_.ledger.give(job.id, job.held);
   job.held.clear();
   job.phase = Phase::kWaiting;
-  job.waiting_since = state_.now;
   --state_.placed;
   ++state_.waiting;
   if (job.refusals > 0) {

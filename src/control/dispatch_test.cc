@@ -22,7 +22,7 @@ TEST_F(DispatchTest, AStartIsPendingUntilItsOutcome) {
   now_ = 3;
   answer(executor_.last());
   EXPECT_TRUE(job(a).running);
-  EXPECT_EQ(job(a).first_start, 3);
+  EXPECT_EQ(job(a).running_since, 3);
   EXPECT_EQ(job(a).attained_device_s(13), 20) << "service counts from the outcome on";
 }
 

@@ -22,7 +22,6 @@ Allocation Draft::stop(JobId id) {
   Allocation held = std::move(job.held);
   job.held.clear();
   job.phase = Phase::kWaiting;
-  job.waiting_since = state_->now;
   ++state_->waiting;
   --state_->placed;
   touched_.push_back(id);

@@ -27,8 +27,6 @@ struct JobState {
   std::uint16_t restarts = 0;
   std::uint16_t refusals = 0;  // in a row
   Seconds submit = 0;
-  Seconds first_start = kNever;
-  Seconds waiting_since = 0;
   Seconds held_back_until = 0;  // not to be started before (after a refusal or a crash)
   Estimate estimate;
 

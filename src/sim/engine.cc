@@ -95,6 +95,8 @@ class Engine : public Executor, public Listener, private Journal {
   void plan_failure(NodeId node);
   void node_event(NodeId node, EventKind kind);
   RunResult result();
+  Summary summary_of(const std::vector<JobRecord>& records,
+                     Seconds (*value)(const JobRecord&)) const;
 
   const SimRequest& request_;
   const SimOptions& options_;
@@ -288,9 +290,22 @@ Result<RunResult> Engine::run() {
   return out;
 }
 
+// Over the jobs that ran and are no services; values of kNever do not count. One value after the
+// other, because a column of a million jobs is not kept longer than needed.
+Summary Engine::summary_of(const std::vector<JobRecord>& records,
+                           Seconds (*value)(const JobRecord&)) const {
+  std::vector<double> values;
+  values.reserve(records.size());
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Submission& spec = *request_.trace->jobs[i / options_.replicate].submission;
+    if (records[i].rejected || spec.kind == WorkloadKind::kService) continue;
+    if (const Seconds v = value(records[i]); v < kNever) values.push_back(v);
+  }
+  return summarize(std::move(values));
+}
+
 RunResult Engine::result() {
   RunResult out;
-  std::vector<double> jct, queue, rho;
   Seconds first = kNever, last = 0;
   out.records = std::move(world_.records());
   for (size_t i = 0; i < out.records.size(); ++i) {
@@ -308,19 +323,16 @@ RunResult Engine::result() {
       ++out.with_deadline;
       out.deadline_misses += record.missed_deadline;
     }
-    if (spec.kind == WorkloadKind::kService) continue;
-    jct.push_back(record.end - record.submit);
-    queue.push_back(record.end - record.submit - record.run_s);
-    if (record.rho > 0) rho.push_back(record.rho);
   }
   out.policy = request_.policy->name();
   out.cluster = request_.cluster->text;
   out.estimates = options_.estimates.text();
   out.seed = options_.seed;
   out.jobs = static_cast<long>(out.records.size());
-  out.jct_s = summarize(std::move(jct));
-  out.queue_s = summarize(std::move(queue));
-  out.rho = summarize(std::move(rho));
+  out.jct_s = summary_of(out.records, [](const JobRecord& r) { return r.end - r.submit; });
+  out.queue_s =
+      summary_of(out.records, [](const JobRecord& r) { return r.end - r.submit - r.run_s; });
+  out.rho = summary_of(out.records, [](const JobRecord& r) { return r.rho > 0 ? r.rho : kNever; });
   out.makespan_s = out.records.empty() ? 0 : last - first;
   out.events = events_;
   out.decisions = static_cast<long>(controller_.decisions());
