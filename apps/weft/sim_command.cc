@@ -69,6 +69,14 @@ Status check_arguments(const SimArguments& a) {
                              runs * static_cast<size_t>(a.seeds)),
                  "give one policy, one cluster, one load and one seed"};
   }
+  if (names_generator(a.trace) && a.seeds > 1 && !(a.report.empty() && a.jobs_out.empty())) {
+    return Error{
+        ErrorKind::kInvalidInput,
+        fmt::format("--report and --jobs-out list the jobs of one trace; {} seeds of {} are "
+                    "{} traces",
+                    a.seeds, a.trace, a.seeds),
+        "leave --seeds out"};
+  }
   if (!a.explain.empty() && runs > 1) {
     return Error{ErrorKind::kInvalidInput, "explain takes one policy, one cluster and one load",
                  ""};
@@ -195,7 +203,12 @@ int show(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
     input.cluster = &first.cluster;
     input.trace = &first.trace;
     input.replicate = plan.options.replicate;
-    for (const RunResult& result : results) input.runs.push_back(&result);
+    for (size_t i = 0; i < results.size(); ++i) {
+      input.runs.push_back(&results[i]);
+      if (a.loads.size() > 1) {
+        input.labels.push_back(fmt::format("{} load {}", results[i].policy, loads[i]));
+      }
+    }
     written = write(a.report, report_html(input));
   }
   if (!written.ok()) return fail(written.error());
