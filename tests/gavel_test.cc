@@ -44,35 +44,73 @@ TEST(GavelFigures, Makespans) {
               0.03 * 18.0);
 }
 
-// Two types of two devices; a runs ten times as fast on the first, b alike on both. Who knows types
-// gives the first to a and the second to b at once; who does not has to try.
-TEST(TimeShares, KnowingTypesIsWorthIt) {
-  const Cluster cluster = testing_cluster("fast:1x2,slow:1x2");
+// Jobs of `devices` devices, all there at 0, with the work and the rate on each type given.
+struct TypedJob {
+  const char* name;
+  double work;
+  std::vector<double> rates;
+};
+
+Trace typed_trace(const std::vector<TypedJob>& jobs, std::uint32_t devices) {
   Trace trace;
-  for (int i = 0; i < 2; ++i) {
+  for (const TypedJob& wanted : jobs) {
     auto menu = std::make_shared<Menu>();
-    for (TypeId type = 0; type < 2; ++type) {
+    for (TypeId type = 0; type < wanted.rates.size(); ++type) {
       Configuration c;
       c.type = type;
-      c.devices = 2;
-      c.rate = i == 0 && type == 0 ? 10 : 1;
+      c.devices = devices;
+      c.rate = wanted.rates[type];
       menu->configurations.push_back(c);
     }
     auto spec = std::make_shared<Submission>();
-    spec->name = i == 0 ? "a" : "b";
+    spec->name = wanted.name;
     spec->menu = menu;
     TraceJob job;
     job.submission = spec;
-    job.truth.work = i == 0 ? 36000 : 3600;
+    job.truth.work = wanted.work;
     trace.jobs.push_back(job);
   }
-  Result<RunResult> aware = run_trace(cluster, trace, *testing_policy("max-min"), SimOptions{});
-  Result<RunResult> blind =
-      run_trace(cluster, trace, *testing_policy("max-min-agnostic"), SimOptions{});
-  ASSERT_TRUE(aware.ok() && blind.ok());
-  EXPECT_EQ(aware->records[0].end, 3600);
-  EXPECT_EQ(aware->records[1].end, 3600);
-  EXPECT_GT(blind->jct_s.mean, aware->jct_s.mean);
+  return trace;
+}
+
+RunResult run_typed(const char* cluster_text, const Trace& trace, const char* policy) {
+  const Cluster cluster = testing_cluster(cluster_text);
+  Result<RunResult> result = run_trace(cluster, trace, *testing_policy(policy), SimOptions{});
+  CHECK(result.ok());
+  return std::move(result).value();
+}
+
+// Two types of two devices; a runs ten times as fast on the first, b alike on both. Who knows types
+// gives the first to a and the second to b at once; who does not has to try.
+TEST(TimeShares, KnowingTypesIsWorthIt) {
+  const Trace trace = typed_trace({{"a", 36000, {10, 1}}, {"b", 3600, {1, 1}}}, 2);
+  const RunResult aware = run_typed("fast:1x2,slow:1x2", trace, "max-min");
+  EXPECT_EQ(aware.records[0].end, 3600);
+  EXPECT_EQ(aware.records[1].end, 3600);
+  EXPECT_GT(run_typed("fast:1x2,slow:1x2", trace, "max-min-agnostic").jct_s.mean, aware.jct_s.mean);
+}
+
+// a takes 10 s on the fast device and 12.5 s on the slow one, b 20 s and 200 s. Shortest first
+// gives a the fast device; the matching gives it to b, who loses more without it.
+TEST(Allox, WhoLosesMoreGetsTheFastDevice) {
+  const Trace trace = typed_trace({{"a", 100, {10, 8}}, {"b", 200, {10, 1}}}, 1);
+  const RunResult matched = run_typed("fast:1x1,slow:1x1", trace, "allox");
+  EXPECT_EQ(matched.records[0].end, 12.5);
+  EXPECT_EQ(matched.records[1].end, 20);
+  for (const char* sibling : {"sjf", "fifo"}) {
+    const RunResult listed = run_typed("fast:1x1,slow:1x1", trace, sibling);
+    EXPECT_EQ(listed.records[0].end, 10) << sibling;
+    EXPECT_EQ(listed.records[1].end, 200) << sibling;
+  }
+}
+
+// One device: the order of least total completion time is shortest first.
+TEST(Allox, OneDeviceRunsTheShortestFirst) {
+  const Trace trace = typed_trace({{"a", 100, {1}}, {"b", 50, {1}}, {"c", 10, {1}}}, 1);
+  const RunResult matched = run_typed("gpu:1x1", trace, "allox");
+  EXPECT_EQ(matched.records[0].first_start, 60);
+  EXPECT_EQ(matched.records[1].first_start, 10);
+  EXPECT_EQ(matched.records[2].first_start, 0);
 }
 
 }  // namespace
