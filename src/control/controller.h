@@ -14,7 +14,7 @@ namespace weft {
 
 struct ControllerOptions {
   Seconds command_timeout = 30;
-  // After the n-th refusal or crash in a row a job is held back min(2^(n-1), 64) times this.
+  // After the n-th refusal in a row a job is held back min(2^(n-1), 64) times this.
   Seconds back_off = 1;
   bool estimates_from_history = false;
   // Reads a clock around each decision for the latency report; null: not measured.
