@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "policy/allocators/allocators.h"
-#include "policy/cells.h"
-#include "policy/choose.h"
+#include "policy/allocators/cells.h"
+#include "policy/allocators/choose.h"
+#include "policy/allocators/list.h"
+#include "policy/allocators/matching_queue.h"
+#include "policy/allocators/spot_mix.h"
+#include "policy/allocators/time_share.h"
 #include "policy/composition.h"
-#include "policy/list.h"
-#include "policy/matching_queue.h"
-#include "policy/spot_mix.h"
-#include "policy/time_share.h"
 
 namespace weft {
 namespace {

@@ -91,7 +91,9 @@ TEST(WeftYaml, ComplainsWithLineValueAndLimit) {
   const BadText bads[] = {
       {"not YAML", "jobs: [", "y:1: "},
       {"a list", "- a\n", "y:1: the trace must be a map"},
-      {"two documents", "jobs: []\n---\njobs: []\n", "y: holds 2 YAML documents"},
+      {"two documents", "jobs: []\n---\njobs: []\n", "y:2: a second YAML document begins here"},
+      {"text after the end", "{jobs: []}\nmore: 3\n", "y:2: a second YAML document begins here"},
+      {"documents without end", ", a: 3\n", "y:1: a second YAML document begins here"},
       {"no jobs", "jobs: []\n", "y: holds no jobs"},
       {"unknown key", "job: []\n",
        "y:1: the trace has the unknown key 'job'; did you mean 'jobs'?"},

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace weft {
 namespace {
@@ -23,6 +25,36 @@ int deepest_bracket(std::string_view text) {
     if ((c == ']' || c == '}') && depth > 0) --depth;
   }
   return deepest;
+}
+
+class IgnoreEvents : public YAML::EventHandler {
+ public:
+  int last_start() const { return last_start_; }
+  void OnDocumentStart(const YAML::Mark& mark) override { last_start_ = mark.line; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int last_start_ = 0;
+};
+
+// The line on which a second document begins. YAML::Load would pass over it in silence, and
+// YAML::LoadAll of yaml-cpp 0.7 finds documents for ever in some texts (", a: 3").
+std::optional<int> find_second_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  IgnoreEvents events;
+  if (!parser.HandleNextDocument(events) || !parser.HandleNextDocument(events)) return std::nullopt;
+  return std::max(events.last_start(), 0) + 1;
 }
 
 Error too_much(const TextFile& file, std::string_view what, std::uint64_t seen,
@@ -60,23 +92,6 @@ Error yaml_error(const std::string& path, const std::exception& exception) {
                ""};
 }
 
-// Documents are parted by lines that begin with "---"; one before any content parts nothing.
-int count_documents(std::string_view text) {
-  int documents = 1;
-  bool content = false;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    const std::string_view line = text.substr(start, end - start);
-    if (line.substr(0, 3) == "---") {
-      documents += content ? 1 : 0;
-    } else if (!line.empty() && line[0] != '#' && line[0] != '%') {
-      content = true;
-    }
-    start = end + 1;
-  }
-  return documents;
-}
-
 Result<YAML::Node> load_yaml(const TextFile& file) {
   constexpr std::size_t kMostNodes = 1'000'000;
   constexpr int kDeepest = 100;
@@ -92,11 +107,10 @@ Result<YAML::Node> load_yaml(const TextFile& file) {
   }
   if (const Status status = check_is_text(file); !status.ok()) return status.error();
   try {
-    // Only the first document is parsed: yaml-cpp 0.7 can go on finding documents for ever in
-    // text that is not one.
-    if (const int documents = count_documents(file.text); documents > 1) {
+    if (const auto line = find_second_document(std::string(file.text))) {
       return Error{ErrorKind::kInvalidInput,
-                   fmt::format("{}: holds {} YAML documents; it must hold 1", file.path, documents),
+                   fmt::format("{}:{}: a second YAML document begins here; a file holds one",
+                               file.path, *line),
                    ""};
     }
     return YAML::Load(std::string(file.text));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policy/plan_walk.h"
+#include "policy/allocators/plan_walk.h"
 
 namespace weft {
 

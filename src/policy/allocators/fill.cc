@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "policy/plan_walk.h"
+#include "policy/allocators/plan_walk.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include <queue>
 
 #include "policy/allocators/auction.h"
-#include "policy/plan_walk.h"
+#include "policy/allocators/plan_walk.h"
 
 namespace weft {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "policy/plan_walk.h"
+#include "policy/allocators/plan_walk.h"
 
 namespace weft {
 namespace {

@@ -1,9 +1,9 @@
-#include "policy/list.h"
+#include "policy/allocators/list.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "policy/list_walk.h"
+#include "policy/allocators/list_walk.h"
 #include "policy/services.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "policy/plan_walk.h"
+#include "policy/allocators/plan_walk.h"
 
 #include <algorithm>
 

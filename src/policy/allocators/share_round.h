@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "policy/time_share.h"
+#include "policy/allocators/time_share.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "policy/share_round.h"
+#include "policy/allocators/share_round.h"
 
 #include <algorithm>
 #include <numeric>

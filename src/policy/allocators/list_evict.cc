@@ -1,7 +1,7 @@
 // How a list policy takes devices from placed jobs: for a better job, and for services that grow.
 #include <algorithm>
 
-#include "policy/list_walk.h"
+#include "policy/allocators/list_walk.h"
 #include "policy/services.h"
 
 namespace weft {

@@ -1,11 +1,11 @@
-#include "policy/choose.h"
+#include "policy/allocators/choose.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "policy/choose_round.h"
+#include "policy/allocators/choose_round.h"
 #include "policy/services.h"
 
 namespace weft {

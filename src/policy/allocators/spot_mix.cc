@@ -1,4 +1,4 @@
-#include "policy/spot_mix.h"
+#include "policy/allocators/spot_mix.h"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "policy/choose.h"
-#include "policy/choose_place.h"
+#include "policy/allocators/choose.h"
+#include "policy/allocators/choose_place.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "policy/choose_place.h"
+#include "policy/allocators/choose_place.h"
 
 #include <algorithm>
 #include <set>

@@ -1,11 +1,11 @@
-#include "policy/matching_queue.h"
+#include "policy/allocators/matching_queue.h"
 
 #include <algorithm>
 
+#include "policy/allocators/time_share.h"
 #include "policy/idle.h"
 #include "policy/services.h"
 #include "policy/solve/matching.h"
-#include "policy/time_share.h"
 
 namespace weft {
 namespace {

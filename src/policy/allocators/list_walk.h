@@ -1,7 +1,7 @@
 // One pass of a list policy over its queue; private to list*.cc.
 #pragma once
 
-#include "policy/list.h"
+#include "policy/allocators/list.h"
 
 namespace weft {
 

@@ -3,7 +3,7 @@
 // start if it is believed to end before then, or needs only devices the reservation leaves over.
 #include <algorithm>
 
-#include "policy/list_walk.h"
+#include "policy/allocators/list_walk.h"
 
 namespace weft {
 namespace {

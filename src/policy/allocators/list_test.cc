@@ -1,4 +1,4 @@
-#include "policy/list.h"
+#include "policy/allocators/list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "policy/choose_place.h"
+#include "policy/allocators/choose_place.h"
 #include "policy/place.h"
 
 namespace weft {

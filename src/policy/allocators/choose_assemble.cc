@@ -1,7 +1,7 @@
 // From a composition to a choose policy.
 #include <fmt/format.h>
 
-#include "policy/choose.h"
+#include "policy/allocators/choose.h"
 #include "policy/composition.h"
 
 namespace weft {

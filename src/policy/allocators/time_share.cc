@@ -1,10 +1,10 @@
-#include "policy/time_share.h"
+#include "policy/allocators/time_share.h"
 
 #include <algorithm>
 
+#include "policy/allocators/share_round.h"
 #include "policy/idle.h"
 #include "policy/services.h"
-#include "policy/share_round.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "policy/cells.h"
+#include "policy/allocators/cells.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "policy/choose_round.h"
+#include "policy/allocators/choose_round.h"
 
 namespace weft {
 namespace {

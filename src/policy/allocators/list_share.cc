@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <queue>
 
-#include "policy/list_walk.h"
+#include "policy/allocators/list_walk.h"
 #include "policy/solve/matching.h"
 
 namespace weft {

@@ -1,7 +1,7 @@
 // What a share policy asks of the solver.
 #include <algorithm>
 
-#include "policy/share_round.h"
+#include "policy/allocators/share_round.h"
 
 namespace weft {
 namespace {
