@@ -54,6 +54,7 @@ nlohmann::ordered_json run_json(const RunResult& run, double load) {
   j["decisions"] = run.decisions;
   j["decision_p50_s"] = run.decision_p50_s;
   j["decision_p99_s"] = run.decision_p99_s;
+  j["decision_max_s"] = run.decision_max_s;
   j["events"] = run.events;
   j["cpu_s"] = run.cpu_s;
   j["parse_s"] = run.parse_s;

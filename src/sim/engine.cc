@@ -338,6 +338,7 @@ RunResult Engine::result() {
   out.decisions = static_cast<long>(controller_.decisions());
   out.decision_p50_s = controller_.decision_latency().percentile_s(50);
   out.decision_p99_s = controller_.decision_latency().percentile_s(99);
+  out.decision_max_s = controller_.decision_latency().percentile_s(100);
   out.served = world_.requests() > 0 ? world_.served() / world_.requests() : 1;
   out.peak_rss_bytes = peak_rss_bytes();
   metrics_.finish(out.makespan_s, out);

@@ -48,7 +48,7 @@ struct RunResult {
   double fragmentation = 0;  // share of device time that stayed idle while at least one job waited
   double gpu_hours = 0, cost = 0, energy_kwh = 0, lost_gpu_hours = 0;
   double served = 1;  // of the services' requests
-  double decision_p50_s = 0, decision_p99_s = 0;
+  double decision_p50_s = 0, decision_p99_s = 0, decision_max_s = 0;
   double cpu_s = 0, parse_s = 0;
   std::int64_t peak_rss_bytes = 0;
   std::vector<JobRecord> records;  // by job, in order of submission
