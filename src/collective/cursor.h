@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "collective/schedule.h"
 
 namespace weft::collective {
@@ -19,7 +20,16 @@ class Cursor {
   std::int64_t iteration() const { return iteration_; }
   // How many rounds were passed.
   std::int64_t number() const { return number_; }
+  // Rounds of the current entry after this one. Requires: !done().
+  std::int64_t left_in_entry() const { return round().repeat - 1 - iteration_; }
 
+  // Passes `rounds` rounds of the current entry at once. Requires: !done(), and the entry has more
+  // than so many left.
+  void skip(std::int64_t rounds) {
+    CHECK(rounds >= 0 && iteration_ + rounds < round().repeat);
+    iteration_ += rounds;
+    number_ += rounds;
+  }
   // Requires: !done().  Cost: O(1).
   void next() {
     ++number_;

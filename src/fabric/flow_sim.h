@@ -12,8 +12,8 @@ namespace weft {
 using FlowId = std::uint32_t;
 
 // Flows over the same path with the same rank, weight and cap have one rate and are kept as one
-// stream. Time moves only forward, by advance_to(). Cost of a start or an end: O(log flows) and what
-// the solver needs for the rates that change.
+// stream. Time moves only forward, by advance_to(). Cost of a start or an end: O(log flows) and
+// what the solver needs for the rates that change.
 class FlowSim {
  public:
   explicit FlowSim(std::vector<double> bytes_per_s, double tolerance = 0)

@@ -45,7 +45,9 @@ TEST(MaxMin, SharesLinksAsComputedByHand) {
       {"no link, only a cap", {1}, {{{}, 0, 1, 7}}, {7}},
       {"the chain of three links",
        {6, 4, 10},
-       {{{0, 1}, 0, 1, kInfinity}, {{1, 2}, 0, 1, kInfinity}, {{0}, 0, 1, kInfinity},
+       {{{0, 1}, 0, 1, kInfinity},
+        {{1, 2}, 0, 1, kInfinity},
+        {{0}, 0, 1, kInfinity},
         {{2}, 0, 1, kInfinity}},
        {2, 2, 4, 8}},
   };

@@ -50,7 +50,7 @@ struct Topology {
   std::uint32_t endpoints = 0;
   std::vector<Vertex> vertices;
   std::vector<DirectedLink> links;
-  std::vector<std::string> names;  // of the vertices; empty: numbered by kind
+  std::vector<std::string> names;      // of the vertices; empty: numbered by kind
   std::shared_ptr<const Paths> paths;  // shared: copies of a topology only differ in their links
   Seconds message_overhead = 0;        // added once to every message
 
