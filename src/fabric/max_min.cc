@@ -16,6 +16,21 @@ constexpr double kClearlyFree = 1 - 1e-9;
 
 double finite(double level) { return level == kInfinity ? 0 : level; }
 
+// Brings equal links together if any link repeats; returns how many different ones there are.
+std::uint16_t collapse(std::vector<LinkId>& links) {
+  bool repeats = false;
+  if (links.size() <= 8) {
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) repeats |= links[i] == links[j];
+    }
+    if (!repeats) return static_cast<std::uint16_t>(links.size());
+  }
+  std::sort(links.begin(), links.end());
+  std::size_t different = links.empty() ? 0 : 1;
+  for (std::size_t i = 1; i < links.size(); ++i) different += links[i] != links[i - 1];
+  return static_cast<std::uint16_t>(different);
+}
+
 }  // namespace
 
 MaxMin::MaxMin(std::vector<double> bytes_per_s, double tolerance)
@@ -82,6 +97,16 @@ std::uint32_t MaxMin::take_hops(std::uint16_t count) {
   return at;
 }
 
+void MaxMin::add_hop(StreamId id, LinkId link, std::uint32_t rank, std::uint32_t times) {
+  Stream& stream = streams_[id];
+  const SlotId slot = slot_of(link, rank);
+  auto& entries = slots_[slot].entries;
+  hops_[stream.first_hop + stream.hops] = {slot, static_cast<std::uint32_t>(entries.size()), times};
+  entries.push_back({id, stream.hops, static_cast<std::uint16_t>(times)});
+  ++stream.hops;
+  mark(slot);
+}
+
 StreamId MaxMin::add(const StreamSpec& spec, std::uint32_t flows) {
   CHECK(flows > 0 && spec.weight > 0 && spec.cap >= 0 && spec.path.size() < kCapHop);
   StreamId id;
@@ -100,14 +125,12 @@ StreamId MaxMin::add(const StreamSpec& spec, std::uint32_t flows) {
   stream.flows = flows;
   stream.weight = spec.weight * flows;
   stream.cap_level = spec.cap / spec.weight;
-  stream.hops = static_cast<std::uint16_t>(spec.path.size());
-  stream.first_hop = take_hops(stream.hops);
-  for (std::uint16_t h = 0; h < stream.hops; ++h) {
-    const SlotId slot = slot_of(spec.path[h], spec.rank);
-    auto& entries = slots_[slot].entries;
-    hops_[stream.first_hop + h] = {slot, static_cast<std::uint32_t>(entries.size())};
-    entries.push_back({id, h});
-    mark(slot);
+  crossed_.assign(spec.path.begin(), spec.path.end());
+  const std::uint16_t links = collapse(crossed_);
+  stream.first_hop = take_hops(links);
+  for (std::size_t i = 0, times = 1; i < crossed_.size(); i += times, times = 1) {
+    while (i + times < crossed_.size() && crossed_[i + times] == crossed_[i]) ++times;
+    add_hop(id, crossed_[i], spec.rank, static_cast<std::uint32_t>(times));
   }
   note_change(id);
   refresh(id, kNone);
@@ -121,10 +144,10 @@ void MaxMin::set_flows(StreamId id, std::uint32_t flows) {
   stream.weight += more;
   stream.flows = flows;
   for (std::uint16_t h = 0; h < stream.hops; ++h) {
-    const SlotId slot = hops_[stream.first_hop + h].slot;
-    slots_[slot].load += more * finite(stream.low);
-    mark(slot);
-    mark_next(slots_[slot]);
+    const Hop& hop = hops_[stream.first_hop + h];
+    slots_[hop.slot].load += more * finite(stream.low) * hop.times;
+    mark(hop.slot);
+    mark_next(slots_[hop.slot]);
   }
 }
 
@@ -139,7 +162,7 @@ void MaxMin::remove(StreamId id) {
   CHECK(stream.flows > 0);
   for (std::uint16_t h = 0; h < stream.hops; ++h) {
     const Hop hop = hops_[stream.first_hop + h];
-    slots_[hop.slot].load -= stream.weight * finite(stream.low);
+    slots_[hop.slot].load -= stream.weight * finite(stream.low) * hop.times;
     mark_next(slots_[hop.slot]);
     leave_slot(hop);
   }
@@ -155,17 +178,20 @@ void MaxMin::set_capacity(LinkId link, double bytes_per_s) {
   for (SlotId slot = first_slot_[link]; slot != kNone; slot = slots_[slot].next) mark(slot);
 }
 
-bool MaxMin::carries(StreamId id, const StreamSpec& spec) const {
+bool MaxMin::carries(StreamId id, const StreamSpec& spec) {
   const Stream& stream = streams_[id];
-  if (stream.hops != spec.path.size() || stream.unit != spec.weight ||
-      stream.cap_level != spec.cap / spec.weight) {
-    return false;
-  }
+  if (stream.unit != spec.weight || stream.cap_level != spec.cap / spec.weight) return false;
+  crossed_.assign(spec.path.begin(), spec.path.end());
+  if (collapse(crossed_) != stream.hops) return false;
+  std::size_t i = 0;
   for (std::uint16_t h = 0; h < stream.hops; ++h) {
-    const Slot& slot = slots_[hops_[stream.first_hop + h].slot];
-    if (slot.link != spec.path[h] || slot.rank != spec.rank) return false;
+    const Hop& hop = hops_[stream.first_hop + h];
+    if (slots_[hop.slot].rank != spec.rank || i + hop.times > crossed_.size()) return false;
+    for (std::uint32_t k = 0; k < hop.times; ++k, ++i) {
+      if (crossed_[i] != slots_[hop.slot].link) return false;
+    }
   }
-  return true;
+  return i == crossed_.size();
 }
 
 double MaxMin::load(LinkId link) const {
@@ -223,10 +249,11 @@ void MaxMin::evaluate(SlotId id) {
   for (const Slot::Entry& entry : slot.entries) {
     const Stream& stream = streams_[entry.stream];
     const double other = stream.lowest == entry.hop ? stream.second : stream.low;
-    claims_.push_back({other, stream.weight});
-    weight += stream.weight;
-    sum += stream.weight * other;
-    load += stream.weight * finite(stream.low);
+    const double claim = stream.weight * entry.times;
+    claims_.push_back({other, claim});
+    weight += claim;
+    sum += claim * other;
+    load += claim * finite(stream.low);
   }
   slot.load = load;
   slot.wanted = kInfinity;
@@ -294,7 +321,7 @@ void MaxMin::refresh(StreamId id, SlotId cause) {
   for (std::uint16_t h = 0; h < stream.hops; ++h) {
     const SlotId at = hops_[stream.first_hop + h].slot;
     Slot& slot = slots_[at];
-    slot.load += more;
+    slot.load += more * hops_[stream.first_hop + h].times;
     if (more != 0) mark_next(slot);
     if (at == cause || slot.marked) continue;
     const double before = lowest == h ? second : low;

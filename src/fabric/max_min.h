@@ -14,9 +14,11 @@ namespace weft {
 
 using StreamId = std::uint32_t;
 
-// Equal flows over one path. A lower rank is served first and sees nothing of higher ones.
+// Equal flows over one path. A lower rank is served first and sees nothing of higher ones. A link
+// that stands in the path k times carries k times the flow's rate, so that a bundle of flows that
+// keep step (one round of a collective) can be one stream over all their links.
 struct StreamSpec {
-  std::span<const LinkId> path;  // no link twice
+  std::span<const LinkId> path;
   std::uint32_t rank = 0;
   double weight = 1;                                     // of each flow, above 0
   double cap = std::numeric_limits<double>::infinity();  // bytes per second of each flow
@@ -52,7 +54,7 @@ class MaxMin {
   // Bytes per second of each of its flows; infinite without links and cap.
   double rate(StreamId stream) const { return streams_[stream].rate; }
   // Whether the stream's flows are as `spec` says.
-  bool carries(StreamId stream, const StreamSpec& spec) const;
+  bool carries(StreamId stream, const StreamSpec& spec);
   // Bytes per second that cross the link.
   double load(LinkId link) const;
   double capacity(LinkId link) const { return capacity_[link]; }
@@ -77,13 +79,15 @@ class MaxMin {
     bool stale = false;   // queued for another look once lower ranks are done
     struct Entry {
       StreamId stream;
-      std::uint32_t hop;
+      std::uint16_t hop;
+      std::uint16_t times;  // that the stream crosses the link
     };
     std::vector<Entry> entries;
   };
   struct Hop {
     SlotId slot;
     std::uint32_t index;  // in the slot's entries
+    std::uint32_t times;  // that the stream crosses the link
   };
   struct Stream {
     double low = 0;     // least level on its path or cap, per weight; 0 before the first settle
@@ -116,6 +120,7 @@ class MaxMin {
   void start_over();
   bool same(double a, double b) const;
   std::uint32_t take_hops(std::uint16_t count);
+  void add_hop(StreamId id, LinkId link, std::uint32_t rank, std::uint32_t times);
 
   std::vector<double> capacity_;
   std::vector<SlotId> first_slot_;  // by link
@@ -131,7 +136,8 @@ class MaxMin {
   struct Claim {
     double other, weight;
   };
-  std::vector<Claim> claims_;  // scratch of evaluate
+  std::vector<Claim> claims_;    // scratch of evaluate
+  std::vector<LinkId> crossed_;  // scratch of add and carries: the path, sorted when it repeats
   double tolerance_;
   std::uint64_t corrections_ = 0;
 };

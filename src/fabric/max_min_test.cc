@@ -43,6 +43,10 @@ TEST(MaxMin, SharesLinksAsComputedByHand) {
        {{{0, 1}, 0, 1, kInfinity}, {{1}, 0, 1, kInfinity}},
        {0, 8}},
       {"no link, only a cap", {1}, {{{}, 0, 1, 7}}, {7}},
+      {"a bundle that crosses a link twice takes twice of it",
+       {9, 9},
+       {{{0, 1, 0}, 0, 1, kInfinity}, {{0}, 0, 1, kInfinity}},
+       {3, 3}},
       {"the chain of three links",
        {6, 4, 10},
        {{{0, 1}, 0, 1, kInfinity},
@@ -116,6 +120,7 @@ class RandomNetwork {
       std::swap(all[i], all[i + random_.below(all.size() - i)]);
       stream.path.push_back(all[i]);
     }
+    if (hops > 0 && random_.chance(0.2)) stream.path.push_back(stream.path[random_.below(hops)]);
     stream.rank = static_cast<std::uint32_t>(random_.below(ranks_));
     stream.weight = random_.chance(0.5) ? 1 : random_.uniform(0.2, 5);
     stream.cap = random_.chance(0.3) || hops == 0 ? random_.uniform(0, 4) : kInfinity;
