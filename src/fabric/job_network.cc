@@ -1,0 +1,153 @@
+#include "fabric/job_network.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace weft {
+namespace {
+
+std::vector<double> speeds(const Topology& topology) {
+  std::vector<double> speed;
+  for (const DirectedLink& link : topology.links) speed.push_back(link.bytes_per_s);
+  return speed;
+}
+
+std::uint32_t hash(std::uint64_t job, std::uint64_t flow) {
+  std::uint64_t z = (job * 0x9e3779b97f4a7c15ULL) ^ (flow * 0xbf58476d1ce4e5b9ULL);
+  z = (z ^ (z >> 31)) * 0x94d049bb133111ebULL;
+  return static_cast<std::uint32_t>(z >> 32);
+}
+
+}  // namespace
+
+NetworkDemand demand_of(const Configuration& c, std::size_t nodes) {
+  NetworkDemand demand;
+  if (nodes < 2) return demand;
+  const double n = static_cast<double>(nodes);
+  double part = 0;
+  switch (c.traffic.pattern) {
+    case Traffic::Pattern::kNone:
+      break;
+    case Traffic::Pattern::kAllReduce:
+    case Traffic::Pattern::kParameterServer:
+      part = 2 * (n - 1) / n;
+      break;
+    case Traffic::Pattern::kAllToAll:
+      part = (n - 1) / n;
+      break;
+    case Traffic::Pattern::kPipeline:
+      part = 1;
+      break;
+  }
+  demand.bytes = part * static_cast<double>(c.traffic.bytes_per_step);
+  demand.before = c.traffic.phase * c.seconds_per_step;
+  demand.beside = (1 - c.traffic.phase) * c.seconds_per_step;
+  return demand;
+}
+
+JobNetwork::JobNetwork(const Topology& topology)
+    : topology_(topology), solver_(speeds(topology)), carried_(topology.links.size()) {}
+
+// Paths by hash of job and flow, as switches do it.
+void JobNetwork::find_links(JobId job, std::span<const NodeId> nodes, std::vector<LinkId>& links,
+                            double& own_rate) const {
+  links.clear();
+  own_rate = kNever;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const NodeId from = nodes[i], to = nodes[(i + 1) % nodes.size()];
+    CHECK(from < topology_.endpoints && to < topology_.endpoints && from != to);
+    const std::uint32_t count = topology_.paths->count(from, to);
+    CHECK(count > 0);
+    const std::size_t first = links.size();
+    topology_.paths->path(from, to, hash(job, i) % count, links);
+    own_rate = std::min({own_rate, topology_.links[links[first]].bytes_per_s,
+                         topology_.links[links.back()].bytes_per_s});
+  }
+}
+
+StreamSpec JobNetwork::spec_of(const Member& member) const {
+  StreamSpec spec{member.links};
+  if (member.demand.beside > 0) spec.cap = member.demand.bytes / member.demand.beside;
+  return spec;
+}
+
+// Seconds of one step at `rate` bytes per second.
+Seconds JobNetwork::step_at(const NetworkDemand& d, double rate) {
+  const bool hidden = d.bytes <= rate * d.beside * (1 + 1e-12);
+  return d.before + (hidden ? d.beside : rate > 0 ? d.bytes / rate : kNever);
+}
+
+double JobNetwork::slowdown_at(const Member& member, double rate) {
+  const Seconds own = step_at(member.demand, member.own_rate);
+  return own > 0 ? std::max(1.0, step_at(member.demand, rate) / own) : 1.0;
+}
+
+void JobNetwork::account(Member& member, Seconds now) {
+  if (member.active && now > member.since && member.rate > 0) {
+    const double steps = (now - member.since) / step_at(member.demand, member.rate);
+    for (LinkId link : member.links) carried_[link] += steps * member.demand.bytes;
+  }
+  member.since = now;
+}
+
+void JobNetwork::set(JobId job, const Configuration& configuration, std::span<const NodeId> nodes,
+                     Seconds now) {
+  if (job >= members_.size()) {
+    if (nodes.size() < 2) return;
+    members_.resize(std::max<std::size_t>(job + std::size_t{1}, 2 * members_.size()));
+  }
+  Member& member = members_[job];
+  account(member, now);
+  if (member.active) solver_.remove(member.stream);
+  member.active = false;
+  member.demand = demand_of(configuration, nodes.size());
+  if (!member.demand.any()) {
+    if (member.slowdown != 1) touched_.push_back(job);
+    member.links = {};
+    member.rate = 0;
+    return;
+  }
+  find_links(job, nodes, member.links, member.own_rate);
+  member.active = true;
+  member.stream = solver_.add(spec_of(member));
+  if (member.stream >= job_of_stream_.size()) {
+    job_of_stream_.resize(member.stream + std::size_t{1}, kNoJob);
+  }
+  job_of_stream_[member.stream] = job;
+}
+
+const std::vector<JobId>& JobNetwork::settle(Seconds now) {
+  for (StreamId stream : solver_.settle()) touched_.push_back(job_of_stream_[stream]);
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  changed_.clear();
+  for (JobId job : touched_) {
+    Member& member = members_[job];
+    account(member, now);
+    member.rate = member.active ? solver_.rate(member.stream) : 0;
+    const double slowdown = member.active ? slowdown_at(member, member.rate) : 1;
+    if (slowdown != member.slowdown) changed_.push_back(job);
+    member.slowdown = slowdown;
+  }
+  touched_.clear();
+  return changed_;
+}
+
+double JobNetwork::slowdown(JobId job) const {
+  return job < members_.size() ? members_[job].slowdown : 1;
+}
+
+double JobNetwork::probe(JobId job, const Configuration& configuration,
+                         std::span<const NodeId> nodes) {
+  Member guest;
+  guest.demand = demand_of(configuration, nodes.size());
+  if (!guest.demand.any()) return 1;
+  find_links(job, nodes, guest.links, guest.own_rate);
+  MaxMin trial = solver_;
+  const StreamId stream = trial.add(spec_of(guest));
+  trial.settle();
+  return slowdown_at(guest, trial.rate(stream));
+}
+
+}  // namespace weft
