@@ -73,6 +73,7 @@ void DecisionLog::event(const Event& e) {
     fmt::format_to(out, " value={}", e.value);
   }
   if (e.node != kNoNode) fmt::format_to(out, " node={}", e.node);
+  if (e.device != kNoDevice) fmt::format_to(out, " device={}", e.device);
   text_ += '\n';
 }
 

@@ -22,7 +22,10 @@ void add_sim_world(CLI::App& sim, SimArguments& a) {
       ->check(CLI::NonNegativeNumber);
   sim.add_option("--node-mtbf", o.faults.node_mtbf, "mean seconds between failures of one node")
       ->check(CLI::NonNegativeNumber);
-  sim.add_option("--repair", o.faults.repair_mean, "mean seconds until a failed node is back")
+  sim.add_option("--device-mtbf", o.faults.device_mtbf,
+                 "mean seconds between failures of one device")
+      ->check(CLI::NonNegativeNumber);
+  sim.add_option("--repair", o.faults.repair_mean, "mean seconds until what failed is back")
       ->check(CLI::PositiveNumber);
   sim.add_option("--spot-mtbf", o.faults.spot_mtbf, "mean seconds until a spot node is revoked")
       ->check(CLI::NonNegativeNumber);
@@ -30,7 +33,8 @@ void add_sim_world(CLI::App& sim, SimArguments& a) {
       ->check(CLI::PositiveNumber);
   sim.add_option("--spot-notice", o.faults.spot_notice, "seconds of notice before a revocation")
       ->check(CLI::NonNegativeNumber);
-  sim.add_option("--faults", a.faults, "recorded outages: CSV of at_s,node,duration_s[,notice_s]");
+  sim.add_option("--faults", a.faults,
+                 "recorded outages: CSV of at_s,node,duration_s[,notice_s][,device]");
   sim.add_option("--delay", o.channel.delay_mean, "mean seconds a command or outcome travels")
       ->check(CLI::NonNegativeNumber);
   sim.add_option("--loss", o.channel.loss, "share of commands and outcomes lost")

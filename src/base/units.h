@@ -23,6 +23,7 @@ using ModelId = std::uint16_t;
 
 inline constexpr JobId kNoJob = std::numeric_limits<JobId>::max();
 inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
+inline constexpr DeviceId kNoDevice = std::numeric_limits<DeviceId>::max();
 inline constexpr TypeId kAnyType = std::numeric_limits<TypeId>::max();
 inline constexpr ModelId kNoModel = std::numeric_limits<ModelId>::max();
 

@@ -57,20 +57,17 @@ JobId Controller::handle(const Event& event) {
       }
       break;
     case EventKind::kLoad:
-      state_.jobs[event.job].load = event.value;
-      if (state_.jobs[event.job].phase != Phase::kEnded) change_.loads.push_back(event.job);
+      load(event);
       break;
     case EventKind::kNodeDown:
-      node_down(event.node);
+      node_down(event);
       break;
     case EventKind::kNodeNotice:
       // A node about to go takes no new work; what runs there may finish in time.
-      state_.ledger.set_available(event.node, false);
-      change_.nodes = true;
+      set_available(event, false);
       break;
     case EventKind::kNodeUp:
-      state_.ledger.set_available(event.node, true);
-      change_.nodes = true;
+      set_available(event, true);
       break;
     case EventKind::kTick:
       dispatch_.resend_due();
@@ -123,10 +120,7 @@ void Controller::outcome(const Event& event) {
   if (event.outcome == Outcome::kDone) {
     switch (dispatch_.confirm(event.job, event.number)) {
       case CommandKind::kStart:
-        if (job.phase != Phase::kEnded) {
-          job.refusals = 0;
-          open_interval(job);
-        }
+        if (job.phase != Phase::kEnded) open_interval(job);
         break;
       case CommandKind::kResize:
         close_interval(job);
@@ -135,6 +129,7 @@ void Controller::outcome(const Event& event) {
       case CommandKind::kStop:
         close_interval(job);
         if (event.value > 0) job.reported_work = event.value;
+        job.setbacks = 0;
         if (job.phase != Phase::kEnded) ++job.restarts;
         dispatch_.release(event.job);
         break;
@@ -143,7 +138,7 @@ void Controller::outcome(const Event& event) {
     }
   } else if (dispatch_.refuse(event.job, event.number) == CommandKind::kStart) {
     dispatch_.release(event.job);
-    ++job.refusals;
+    ++job.setbacks;
     if (job.phase == Phase::kPlaced) send_back(job);
   } else {
     return;  // a refused stop or resize is asked again when its deadline passes
@@ -157,8 +152,8 @@ void Controller::send_back(JobState& job) {
   job.phase = Phase::kWaiting;
   --state_.placed;
   ++state_.waiting;
-  if (job.refusals > 0) {
-    const double factor = std::exp2(std::min<int>(job.refusals - 1, 6));
+  if (job.setbacks > 0) {
+    const double factor = std::exp2(std::min<int>(job.setbacks - 1, 6));
     job.held_back_until = state_.now + options_.back_off * factor;
   }
   change_.returned.push_back(job.id);
@@ -172,6 +167,8 @@ void Controller::end(JobState& job) {
   }
   job.phase = Phase::kEnded;
   change_.ended.push_back(job.id);
+  state_.failures.jobs.erase(job.id);
+  load_notices_.erase(job.id);
   if (++ended_in_active_ * 2 > state_.active.size()) {
     std::erase_if(state_.active, [&](JobId id) { return state_.jobs[id].phase == Phase::kEnded; });
     ended_in_active_ = 0;
@@ -197,9 +194,26 @@ void Controller::crashed(const Event& event) {
   if (stale(event) || dispatch_.pursuit(event.job).standing == Standing::kIdle) return;
   close_interval(job);
   job.reported_work = event.value;
-  if (job.phase != Phase::kEnded) ++job.restarts;
+  if (job.phase != Phase::kEnded) {
+    ++job.restarts;
+    job.setbacks = static_cast<std::uint16_t>(event.value2 > 0 ? 1 : job.setbacks + 1);
+    // A node that was announced to go has not failed.
+    const bool failed = event.node != kNoNode && (state_.ledger.available(event.node) ||
+                                                  state_.failures.nodes.contains(event.node));
+    if (failed) state_.failures.jobs[event.job].push_back(event.node);
+  }
   dispatch_.release(event.job);
   if (job.phase == Phase::kPlaced) send_back(job);
+}
+
+void Controller::load(const Event& event) {
+  JobState& job = state_.jobs[event.job];
+  if (job.phase == Phase::kEnded) return;
+  std::uint32_t& newest = load_notices_[event.job];
+  if (event.number < newest) return;  // overtaken on its way
+  newest = event.number;
+  job.load = event.value;
+  change_.loads.push_back(event.job);
 }
 
 void Controller::progress(const Event& event) {
@@ -214,20 +228,34 @@ void Controller::progress(const Event& event) {
   job.observed_rate = event.value2;
 }
 
-void Controller::node_down(NodeId id) {
-  const Node& node = state_.cluster().nodes[id];
+void Controller::set_available(const Event& event, bool available) {
+  if (event.device == kNoDevice) {
+    state_.ledger.set_available(event.node, available);
+  } else {
+    state_.ledger.set_device_available(event.device, available);
+  }
+  change_.nodes = true;
+}
+
+void Controller::node_down(const Event& event) {
+  const Node& node = state_.cluster().nodes[event.node];
+  const bool whole = event.device == kNoDevice;
+  const DeviceId first = whole ? node.first_device : event.device;
+  const DeviceId end = first + (whole ? node.devices : 1);
   std::vector<JobId> hit;
-  for (DeviceId d = node.first_device; d < node.first_device + node.devices; ++d) {
+  for (DeviceId d = first; d < end; ++d) {
     for (JobId job : state_.ledger.users(d)) hit.push_back(job);
   }
   std::sort(hit.begin(), hit.end());
   hit.erase(std::unique(hit.begin(), hit.end()), hit.end());
-  state_.ledger.set_available(id, false);
+  const bool served =
+      whole ? state_.ledger.available(event.node) : state_.ledger.device_in_service(first);
+  if (served) state_.failures.nodes[event.node] = state_.now;
+  set_available(event, false);
   for (JobId job : hit) {
     send_back(state_.jobs[job]);
     dispatch_.pursue(job);
   }
-  change_.nodes = true;
 }
 
 void Controller::decide(Seconds now) {

@@ -14,7 +14,8 @@ namespace weft {
 
 struct ControllerOptions {
   Seconds command_timeout = 30;
-  // After the n-th refusal in a row a job is held back min(2^(n-1), 64) times this.
+  // After the n-th setback in a row (a refused start, or a crash of a run that had added nothing to
+  // the work kept) a job is held back min(2^(n-1), 64) times this.
   Seconds back_off = 1;
   bool estimates_from_history = false;
   // Reads a clock around each decision for the latency report; null: not measured.
@@ -54,7 +55,10 @@ class Controller {
   void finished(const Event& event);
   void crashed(const Event& event);
   void progress(const Event& event);
-  void node_down(NodeId node);
+  void load(const Event& event);
+  void node_down(const Event& event);
+  // Of a node or of one device of it.
+  void set_available(const Event& event, bool available);
   void open_interval(JobState& job);
   void close_interval(JobState& job);
   // Takes the holding away without the policy's doing and tells the policy.
@@ -73,6 +77,7 @@ class Controller {
   History history_;
   Seconds policy_wake_ = kNever;
   std::uint32_t ended_in_active_ = 0;
+  std::map<JobId, std::uint32_t> load_notices_;  // of services: number of the newest
   DurationHistogram latency_;
   std::int64_t decisions_ = 0;
 };

@@ -90,6 +90,84 @@ TEST_F(ControllerTest, ACrashReturnsTheJobWithTheWorkItSaved) {
   EXPECT_EQ(policy_.changes.back().returned, std::vector<JobId>{a});
 }
 
+TEST_F(ControllerTest, CrashesInARowHoldTheJobBackLongerUnlessTheRunGotFurther) {
+  const JobId a = submit(1);
+  const auto crash = [&](double added) {
+    start(a, {0});
+    answer(executor_.last());
+    Event event = about_job(EventKind::kCrashed, a, executor_.last().epoch);
+    event.value2 = added;
+    tell(event);
+    const Seconds held = job(a).held_back_until - now_;
+    now_ = job(a).held_back_until;
+    return held;
+  };
+  EXPECT_EQ(crash(5), 1);
+  EXPECT_EQ(crash(0), 2);
+  EXPECT_EQ(crash(0), 4);
+  EXPECT_EQ(crash(5), 1);
+}
+
+TEST_F(ControllerTest, RemembersOnWhichNodesAJobFailedUntilItEnds) {
+  const JobId a = submit(1), b = submit(1);
+  start(a, {0});
+  answer(executor_.last());
+  Event crash = about_job(EventKind::kCrashed, a, executor_.last().epoch);
+  crash.node = 0;
+  now_ = 7;
+  tell(crash);
+  tell(about_node(EventKind::kNodeDown, 0));
+  const FailureLog& failures = controller_.state().failures;
+  EXPECT_EQ(failures.nodes, (std::map<NodeId, Seconds>{{0, 7}}));
+  EXPECT_EQ(failures.jobs.at(a), std::vector<NodeId>{0});
+  // A node that goes after a notice was revoked; it has not failed.
+  start(b, {2});
+  answer(executor_.last());
+  crash = about_job(EventKind::kCrashed, b, executor_.last().epoch);
+  crash.node = 1;
+  tell(about_node(EventKind::kNodeNotice, 1));
+  tell(crash);
+  tell(about_node(EventKind::kNodeDown, 1));
+  EXPECT_FALSE(failures.nodes.contains(1));
+  EXPECT_FALSE(failures.jobs.contains(b));
+  tell(about_job(EventKind::kWithdraw, a));
+  EXPECT_TRUE(failures.jobs.empty());
+}
+
+TEST_F(ControllerTest, ADeviceThatFailsTakesItsJobAndLeavesTheRestOfTheNode) {
+  const JobId a = submit(1), b = submit(1);
+  start(a, {0});
+  answer(executor_.last());
+  start(b, {1});
+  answer(executor_.last());
+  Event down = about_node(EventKind::kNodeDown, 0);
+  down.device = 0;
+  tell(down);
+  EXPECT_EQ(job(a).phase, Phase::kWaiting);
+  EXPECT_EQ(job(b).phase, Phase::kPlaced);
+  EXPECT_FALSE(controller_.state().ledger.device_in_service(0));
+  EXPECT_EQ(controller_.state().ledger.free_whole_total(), 2u) << "the other node's";
+  Event up = about_node(EventKind::kNodeUp, 0);
+  up.device = 0;
+  tell(up);
+  EXPECT_TRUE(controller_.state().ledger.device_in_service(0));
+}
+
+TEST_F(ControllerTest, ALateNoticeOfLoadDoesNotOverwriteANewerOne) {
+  const JobId a = submit(1, WorkloadKind::kService);
+  const auto load = [&](std::uint32_t number, double requests_per_s) {
+    Event event = about_job(EventKind::kLoad, a);
+    event.number = number;
+    event.value = requests_per_s;
+    tell(event);
+    return job(a).load;
+  };
+  EXPECT_EQ(load(1, 10), 10);
+  EXPECT_EQ(load(3, 30), 30);
+  EXPECT_EQ(load(2, 20), 30);
+  EXPECT_EQ(load(4, 5), 5);
+}
+
 TEST_F(ControllerTest, AWithdrawnJobIsStoppedWhereverItStands) {
   const JobId waiting = submit(1), running = submit(1), starting = submit(1);
   start(running, {0});

@@ -43,7 +43,9 @@ TEST_F(DispatchTest, ARefusedStartGivesTheDevicesBackAndHoldsTheJobBack) {
   }
   start(a, {2, 3});
   answer(executor_.last());
-  EXPECT_EQ(job(a).refusals, 0) << "a start that succeeds ends the row";
+  stop(a);
+  answer(executor_.last());
+  EXPECT_EQ(job(a).setbacks, 0) << "a run that is stopped ends the row";
 }
 
 TEST_F(DispatchTest, ALostOutcomeIsAskedForAgainUnderTheSameNumber) {

@@ -13,12 +13,13 @@ enum class EventKind : std::uint8_t {
   kWithdraw,    // job: the user takes it back
   kOutcome,     // job, epoch, number, outcome: of a command
   kFinished,    // job, epoch: its work is done
-  kCrashed,     // job, epoch: its ranks died
+  kCrashed,     // job, epoch: its ranks died; node: where, if known; value: work kept, value2: what
+                // of it this run added
   kProgress,    // job, epoch, value: work done, value2: work per second; perhaps a report
-  kLoad,        // job, value: requests per second of a service
-  kNodeDown,    // node
-  kNodeUp,      // node
-  kNodeNotice,  // node, value: the time at which it will be revoked
+  kLoad,        // job, number: of the notice, ascending; value: requests per second of a service
+  kNodeDown,    // node, or one device of it
+  kNodeUp,      // node, or one device of it
+  kNodeNotice,  // node, or one device of it; value: the time at which it will go
   kTick,        // the wake time has come
 };
 
@@ -32,6 +33,7 @@ struct Event {
   std::uint32_t epoch = 0;
   std::uint32_t number = 0;
   NodeId node = kNoNode;
+  DeviceId device = kNoDevice;  // node events: of this device of the node alone
   double value = 0, value2 = 0;
   std::shared_ptr<const Submission> submission;  // kSubmit only
   std::shared_ptr<const GoodputReport> report;   // kProgress of elastic jobs

@@ -49,4 +49,16 @@ void Draft::clear() {
   wake_at_ = kNever;
 }
 
+SetAside::SetAside(Draft& draft, const std::vector<NodeId>& nodes) : ledger_(draft.state_->ledger) {
+  for (NodeId node : nodes) {
+    if (!ledger_.available(node)) continue;
+    ledger_.set_available(node, false);
+    nodes_.push_back(node);
+  }
+}
+
+SetAside::~SetAside() {
+  for (NodeId node : nodes_) ledger_.set_available(node, true);
+}
+
 }  // namespace weft

@@ -46,11 +46,26 @@ class Draft {
   void clear();
 
  private:
+  friend class SetAside;
   State* state_;
   std::vector<JobId> touched_;
   std::vector<std::pair<JobId, std::string>> rejected_;
   std::vector<Reason> reasons_;
   Seconds wake_at_ = kNever;
+};
+
+// While it lives, these nodes offer nothing, so that a search for devices looks elsewhere.
+// Requires: the draft outlives it.
+class SetAside {
+ public:
+  SetAside(Draft& draft, const std::vector<NodeId>& nodes);
+  ~SetAside();
+  SetAside(const SetAside&) = delete;
+  SetAside& operator=(const SetAside&) = delete;
+
+ private:
+  Ledger& ledger_;
+  std::vector<NodeId> nodes_;  // those that offered something
 };
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "policy/ledger.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 
@@ -41,18 +42,16 @@ void Ledger::refile(NodeId node, std::uint32_t free_before, std::uint32_t free_a
 
 void Ledger::set_free(NodeId node, DeviceId device, bool free) {
   NodeUse& use = nodes_[node];
-  const std::uint64_t bit = std::uint64_t{1} << (device - cluster_->nodes[node].first_device);
+  const std::uint64_t bit = bit_of(node, device);
   CHECK(((use.free_mask & bit) != 0) != free);
   use.free_mask ^= bit;
-  use.free = free ? use.free + 1 : use.free - 1;
+  if ((use.out_mask & bit) == 0) use.free = free ? use.free + 1 : use.free - 1;
 }
 
 bool Ledger::has_room(const Allocation& allocation) const {
-  return std::all_of(allocation.devices.begin(), allocation.devices.end(),
-                     [&](const DeviceShare& share) {
-                       return available(cluster_->node_of(share.device)) &&
-                              used_milli_[share.device] + share.milli <= kWhole;
-                     });
+  return std::all_of(
+      allocation.devices.begin(), allocation.devices.end(),
+      [&](const DeviceShare& share) { return share.milli <= room_milli(share.device); });
 }
 
 void Ledger::take(JobId job, const Allocation& allocation) {
@@ -128,16 +127,40 @@ void Ledger::set_available(NodeId id, bool available) {
   if (use.available == available) return;
   use.available = available;
   const Node& node = cluster_->nodes[id];
+  const auto devices = node.devices - static_cast<std::uint32_t>(std::popcount(use.out_mask));
   if (available) {
     indices_[node.type].file(id, use.free);
     free_of_type_[node.type] += use.free;
     free_total_ += use.free;
-    in_service_[node.type] += node.devices;
+    in_service_[node.type] += devices;
   } else {
     indices_[node.type].unfile(id, use.free);
     free_of_type_[node.type] -= use.free;
     free_total_ -= use.free;
-    in_service_[node.type] -= node.devices;
+    in_service_[node.type] -= devices;
+  }
+}
+
+void Ledger::set_device_available(DeviceId device, bool available) {
+  const NodeId node = cluster_->node_of(device);
+  NodeUse& use = nodes_[node];
+  const std::uint64_t bit = bit_of(node, device);
+  if (((use.out_mask & bit) == 0) == available) return;
+  use.out_mask ^= bit;
+  const std::uint32_t before = use.free;
+  use.free = static_cast<std::uint32_t>(std::popcount(use.free_mask & ~use.out_mask));
+  if (!use.available) return;
+  if (use.free != before) refile(node, before, use.free);
+  in_service_[cluster_->nodes[node].type] += available ? 1 : -1u;
+}
+
+void Ledger::copy_outages(const Ledger& other) {
+  for (NodeId node = 0; node < nodes_.size(); ++node) {
+    if (!other.available(node)) set_available(node, false);
+    for (std::uint64_t out = other.nodes_[node].out_mask; out != 0; out &= out - 1) {
+      set_device_available(
+          cluster_->nodes[node].first_device + static_cast<DeviceId>(std::countr_zero(out)), false);
+    }
   }
 }
 

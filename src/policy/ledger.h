@@ -24,27 +24,46 @@ class Ledger {
   // True if take() would succeed on nodes in service.
   bool has_room(const Allocation& allocation) const;
 
-  // A node that is out of service keeps its holders but offers nothing.
+  // A node or device that is out of service keeps its holders but offers nothing. A device is in
+  // service if it and its node are.
   void set_available(NodeId node, bool available);
+  void set_device_available(DeviceId device, bool available);
+  // Of the node itself; devices of it may be out.
   bool available(NodeId node) const { return nodes_[node].available; }
+  bool device_in_service(NodeId node, DeviceId device) const {
+    return nodes_[node].available && (nodes_[node].out_mask & bit_of(node, device)) == 0;
+  }
+  bool device_in_service(DeviceId device) const {
+    return device_in_service(cluster_->node_of(device), device);
+  }
+  // The node and every device of it.
+  bool entirely_in_service(NodeId node) const {
+    return nodes_[node].available && nodes_[node].out_mask == 0;
+  }
+  // Takes out of service what is so in `other`, a ledger of the same cluster.
+  void copy_outages(const Ledger& other);
 
   const Cluster& cluster() const { return *cluster_; }
   const NodeIndex& index(TypeId type) const { return indices_[type]; }
-  // Devices of the node that nobody holds any part of; 0 while it is out of service.
+  // Devices of the node in service that nobody holds any part of.
   std::uint32_t free_whole(NodeId node) const {
     return nodes_[node].available ? nodes_[node].free : 0;
   }
   // One bit for each such device, lowest bit for the node's first device.
   std::uint64_t free_mask(NodeId node) const {
-    return nodes_[node].available ? nodes_[node].free_mask : 0;
+    return nodes_[node].available ? nodes_[node].free_mask & ~nodes_[node].out_mask : 0;
   }
-  // Entirely free devices of the type on available nodes.
+  // Entirely free devices of the type that are in service.
   std::uint32_t free_whole_of(TypeId type) const { return free_of_type_[type]; }
   std::uint32_t free_whole_total() const { return free_total_; }
-  // Devices of the type on available nodes, held or not.
+  // Devices of the type in service, held or not.
   std::uint32_t in_service(TypeId type) const { return in_service_[type]; }
 
   std::uint32_t used_milli(DeviceId device) const { return used_milli_[device]; }
+  // What nobody holds of the device; 0 while it is out of service.
+  std::uint32_t room_milli(DeviceId device) const {
+    return device_in_service(device) ? kWhole - used_milli_[device] : 0;
+  }
   Bytes used_memory(DeviceId device) const { return shared_memory(device); }
   std::uint32_t used_cpu_milli(NodeId node) const { return nodes_[node].cpu_milli; }
   Bytes used_host_memory(NodeId node) const { return nodes_[node].memory; }
@@ -55,8 +74,9 @@ class Ledger {
 
  private:
   struct NodeUse {
-    std::uint64_t free_mask = 0;
-    std::uint32_t free = 0;
+    std::uint64_t free_mask = 0;  // nobody holds any part
+    std::uint64_t out_mask = 0;   // out of service
+    std::uint32_t free = 0;       // devices that are free and not out
     std::uint32_t cpu_milli = 0;
     Bytes memory = 0;
     bool available = true;
@@ -66,6 +86,9 @@ class Ledger {
     Bytes memory = 0;
   };
 
+  std::uint64_t bit_of(NodeId node, DeviceId device) const {
+    return std::uint64_t{1} << (device - cluster_->nodes[node].first_device);
+  }
   Bytes shared_memory(DeviceId device) const;
   void set_free(NodeId node, DeviceId device, bool free);
   void refile(NodeId node, std::uint32_t free_before, std::uint32_t free_after);

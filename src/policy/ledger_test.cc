@@ -15,7 +15,9 @@ namespace {
 // The same book without any index.
 struct PlainLedger {
   explicit PlainLedger(const Cluster& cluster_in)
-      : cluster(cluster_in), available(cluster_in.nodes.size(), true) {}
+      : cluster(cluster_in),
+        available(cluster_in.nodes.size(), true),
+        broken(cluster_in.device_count()) {}
 
   std::uint32_t used(DeviceId device) const {
     std::uint32_t milli = 0;
@@ -30,13 +32,15 @@ struct PlainLedger {
     const Node& node = cluster.nodes[id];
     std::uint64_t mask = 0;
     for (DeviceId i = 0; i < node.devices && available[id]; ++i) {
-      if (used(node.first_device + i) == 0) mask |= std::uint64_t{1} << i;
+      if (used(node.first_device + i) == 0 && !broken[node.first_device + i])
+        mask |= std::uint64_t{1} << i;
     }
     return mask;
   }
 
   const Cluster& cluster;
-  std::vector<bool> available;
+  std::vector<bool> available;  // by node
+  std::vector<bool> broken;     // by device
   std::map<JobId, Allocation> jobs;
 };
 
@@ -51,7 +55,16 @@ void expect_same(const Ledger& ledger, const PlainLedger& plain) {
     ASSERT_EQ(ledger.free_whole(n), count);
     free[cluster.nodes[n].type] += count;
     free_total += count;
-    if (plain.available[n]) in_service[cluster.nodes[n].type] += cluster.nodes[n].devices;
+    bool entirely = plain.available[n];
+    for (DeviceId i = 0; i < cluster.nodes[n].devices; ++i) {
+      const DeviceId d = cluster.nodes[n].first_device + i;
+      const bool serves = plain.available[n] && !plain.broken[d];
+      in_service[cluster.nodes[n].type] += serves;
+      entirely = entirely && serves;
+      ASSERT_EQ(ledger.device_in_service(d), serves) << "device " << d;
+      ASSERT_EQ(ledger.room_milli(d), serves ? kWhole - plain.used(d) : 0) << "device " << d;
+    }
+    ASSERT_EQ(ledger.entirely_in_service(n), entirely) << "node " << n;
     const NodeId filed = ledger.index(cluster.nodes[n].type).exact(count, n);
     ASSERT_EQ(filed == n, plain.available[n]) << "node " << n << " is filed wrongly";
   }
@@ -108,7 +121,11 @@ TEST(Ledger, AgreesWithAPlainBookUnderRandomTakingAndGiving) {
       const auto node = static_cast<NodeId>(random.below(cluster.nodes.size()));
       plain.available[node] = random.chance(0.6);
       ledger.set_available(node, plain.available[node]);
-    } else if (what < 0.6) {
+    } else if (what < 0.3) {
+      const auto device = static_cast<DeviceId>(random.below(cluster.device_count()));
+      plain.broken[device] = random.chance(0.4);
+      ledger.set_device_available(device, !plain.broken[device]);
+    } else if (what < 0.65) {
       Allocation allocation = random_allocation(random, plain);
       if (allocation.empty()) continue;
       ledger.take(step, allocation);
@@ -120,6 +137,11 @@ TEST(Ledger, AgreesWithAPlainBookUnderRandomTakingAndGiving) {
       plain.jobs.erase(victim);
     }
     expect_same(ledger, plain);
+    Ledger as_if_free(cluster);
+    as_if_free.copy_outages(ledger);
+    for (TypeId t = 0; t < cluster.types.size(); ++t) {
+      ASSERT_EQ(as_if_free.free_whole_of(t), ledger.in_service(t));
+    }
     if (testing::Test::HasFatalFailure()) FAIL() << "at step " << step;
   }
 }

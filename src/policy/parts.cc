@@ -85,6 +85,10 @@ const Makers<Guard>& guard_makers() {
        [](Settings& s) -> std::unique_ptr<Guard> {
          return std::make_unique<MinimumLease>(s.number("seconds", 600));
        }},
+      {"failed-node-avoidance",
+       [](Settings& s) -> std::unique_ptr<Guard> {
+         return std::make_unique<FailedNodeAvoidance>(s.number("seconds", 3600));
+       }},
   };
   return makers;
 }

@@ -199,14 +199,14 @@ class GangSearch {
       if (node.type != type_ || !ledger_.available(id)) continue;
       if (!node_suits(ledger_, id, 1, job_, configuration_)) continue;
       for (DeviceId d = node.first_device; d < node.first_device + node.devices; ++d) {
-        const std::uint32_t used = ledger_.used_milli(d);
+        const std::uint32_t room = ledger_.room_milli(d);
         const Bytes memory = cluster_.types[type_].memory;
         const bool memory_fits =
             memory == 0 || ledger_.used_memory(d) + configuration_.device_memory <= memory;
         const bool taken = std::any_of(taken_.devices.begin(), taken_.devices.end(),
                                        [&](const DeviceShare& s) { return s.device == d; });
-        if (used + configuration_.milli <= kWhole && memory_fits && !taken) {
-          candidates.emplace_back(kWhole - used, d);
+        if (configuration_.milli <= room && memory_fits && !taken) {
+          candidates.emplace_back(room, d);
         }
       }
     }

@@ -1,6 +1,7 @@
 // What a policy may look at: beliefs about jobs, and who is meant to hold what.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct JobState {
   Phase phase = Phase::kWaiting;
   bool running = false;  // observed, not only desired
   std::uint16_t restarts = 0;
-  std::uint16_t refusals = 0;  // in a row
+  std::uint16_t setbacks = 0;  // refused starts and crashes in a row, without progress between
   Seconds submit = 0;
   Seconds held_back_until = 0;  // not to be started before (after a refusal or a crash)
   Estimate estimate;
@@ -61,6 +62,12 @@ struct JobState {
   }
 };
 
+// Where runs failed, for guards. Revocations that were announced are no failures.
+struct FailureLog {
+  std::map<NodeId, Seconds> nodes;            // that have failed, or a device of theirs: when last
+  std::map<JobId, std::vector<NodeId>> jobs;  // active jobs that crashed: on which nodes
+};
+
 struct State {
   explicit State(const Cluster& cluster) : ledger(cluster) {}
 
@@ -72,7 +79,8 @@ struct State {
   std::uint32_t placed = 0;    // jobs in kPlaced
   std::shared_ptr<const PairTable> pairs;  // may be null
   std::vector<double> ended_service_s;     // device-seconds that ended jobs got, in order of ending
-  JobId watched = kNoJob;                  // the job whose waiting is to be explained
+  FailureLog failures;
+  JobId watched = kNoJob;  // the job whose waiting is to be explained
 
   const Cluster& cluster() const { return ledger.cluster(); }
   const JobState& job(JobId id) const { return jobs[id]; }

@@ -8,6 +8,7 @@
 #include "sim/channel.h"
 #include "sim/estimate.h"
 #include "sim/event_queue.h"
+#include "sim/faults.h"
 #include "sim/feasible.h"
 #include "sim/world.h"
 
@@ -23,7 +24,7 @@ class Engine : public Executor, public Listener, private Journal {
         world_(*request.cluster, options_, request.trace->pairs.get(), queue_, metrics_, *this),
         channel_(options_.channel, options_.seed * 3 + 1, queue_),
         estimator_(options_.estimates, options_.seed * 3 + 2),
-        fault_random_(options_.seed * 3),
+        faults_(*request.cluster, options_.faults, options_.seed * 3, queue_),
         controller_(*request.cluster, *request.policy, *this, controller_options(), this) {
     const size_t jobs = request.trace->jobs.size() * options_.replicate;
     controller_.reserve(jobs);
@@ -91,9 +92,8 @@ class Engine : public Executor, public Listener, private Journal {
   void arrive();
   // Takes down the services without an end of their own: all other work is done.
   void close_endless();
-  void plan_faults();
-  void plan_failure(NodeId node);
-  void node_event(NodeId node, EventKind kind);
+  void outage_begins(std::uint32_t slot);
+  void node_event(const Outage& outage, EventKind kind);
   RunResult result();
   Summary summary_of(const std::vector<JobRecord>& records,
                      Seconds (*value)(const JobRecord&)) const;
@@ -105,10 +105,11 @@ class Engine : public Executor, public Listener, private Journal {
   World world_;
   LossyChannel channel_;
   Estimator estimator_;
-  Random fault_random_;
+  Faults faults_;
   Controller controller_;
   std::vector<Event> inbox_;  // told by the world, not yet handled
   Seconds now_ = 0;
+  std::vector<Gap> gaps_;       // if the timeline is recorded
   std::vector<JobId> endless_;  // active services without an end of their own
   size_t next_arrival_ = 0;
   long events_ = 0;
@@ -171,12 +172,25 @@ void Engine::deliver(std::uint32_t index) {
   world_.execute(message.command, channel_.refuses(), now_);
 }
 
-void Engine::node_event(NodeId node, EventKind kind) {
+void Engine::node_event(const Outage& outage, EventKind kind) {
   Event event;
   event.at = now_;
   event.kind = kind;
-  event.node = node;
+  event.node = outage.node;
+  event.device = outage.device;
+  if (kind == EventKind::kNodeNotice) event.value = outage.at;
   handle(event);
+}
+
+void Engine::outage_begins(std::uint32_t slot) {
+  const Outage& outage = faults_.outage(slot);
+  faults_.begun(slot);
+  if (options_.record_timeline) {
+    gaps_.push_back({outage.node, outage.device, now_, now_ + outage.duration});
+  }
+  if (!world_.fail(outage.node, outage.device, now_)) return;
+  drain();
+  node_event(outage, EventKind::kNodeDown);
 }
 
 void Engine::happen(const Scheduled& scheduled) {
@@ -187,23 +201,24 @@ void Engine::happen(const Scheduled& scheduled) {
     case Happening::kMeasure:
       world_.measure_due(scheduled.subject, scheduled.detail, now_);
       break;
-    case Happening::kNodeFails:
-      world_.fail_node(scheduled.subject, now_);
-      drain();
-      node_event(scheduled.subject, EventKind::kNodeDown);
+    case Happening::kOutageBegins:
+      outage_begins(scheduled.subject);
       break;
-    case Happening::kNodeReturns:
-      world_.return_node(scheduled.subject);
-      node_event(scheduled.subject, EventKind::kNodeUp);
-      if (options_.faults.recorded.empty()) plan_failure(scheduled.subject);
+    case Happening::kOutageEnds: {
+      const Outage ended = faults_.outage(scheduled.subject);
+      world_.restore(ended.node, ended.device);
+      if (faults_.over(scheduled.subject, now_)) node_event(ended, EventKind::kNodeUp);
       break;
-    case Happening::kNodeNotice:
-      node_event(scheduled.subject, EventKind::kNodeNotice);
+    }
+    case Happening::kOutageNotice:
+      faults_.noticed(scheduled.subject);
+      node_event(faults_.outage(scheduled.subject), EventKind::kNodeNotice);
       break;
     case Happening::kLoadStep: {
       const JobId id = scheduled.subject;
       const TraceJob& job = request_.trace->jobs[id / options_.replicate];
-      world_.set_load(id, job.truth.load[scheduled.detail].requests_per_s, now_);
+      world_.set_load(id, job.truth.load[scheduled.detail].requests_per_s, scheduled.detail + 1,
+                      now_);
       break;
     }
     case Happening::kServiceEnds:
@@ -216,38 +231,10 @@ void Engine::happen(const Scheduled& scheduled) {
   drain();
 }
 
-void Engine::plan_failure(NodeId node) {
-  const FaultOptions& faults = options_.faults;
-  const bool spot = request_.cluster->nodes[node].node_class == NodeClass::kSpot;
-  const Seconds mean = spot && faults.spot_mtbf > 0 ? faults.spot_mtbf : faults.node_mtbf;
-  if (mean <= 0) return;
-  const bool revoked = spot && faults.spot_mtbf > 0;
-  const Seconds at = now_ + fault_random_.exponential(mean);
-  const Seconds gone =
-      fault_random_.exponential(revoked ? faults.spot_gone_mean : faults.repair_mean);
-  if (revoked) {
-    queue_.push(std::max(now_, at - faults.spot_notice), Happening::kNodeNotice, node);
-  }
-  queue_.push(at, Happening::kNodeFails, node);
-  queue_.push(at + gone, Happening::kNodeReturns, node);
-}
-
-void Engine::plan_faults() {
-  for (const Outage& outage : options_.faults.recorded) {
-    if (outage.notice > 0) {
-      queue_.push(std::max(0.0, outage.at - outage.notice), Happening::kNodeNotice, outage.node);
-    }
-    queue_.push(outage.at, Happening::kNodeFails, outage.node);
-    queue_.push(outage.at + outage.duration, Happening::kNodeReturns, outage.node);
-  }
-  if (!options_.faults.recorded.empty()) return;
-  for (NodeId node = 0; node < request_.cluster->nodes.size(); ++node) plan_failure(node);
-}
-
 Result<RunResult> Engine::run() {
   const std::vector<TraceJob>& jobs = request_.trace->jobs;
   const double cpu_before = thread_cpu_seconds();
-  plan_faults();
+  faults_.plan();
   const long total = static_cast<long>(jobs.size()) * options_.replicate;
   long turns = 0, idle_turns = 0;
   while (world_.active() > 0 || next_arrival_ < jobs.size()) {
@@ -343,6 +330,7 @@ RunResult Engine::result() {
   out.peak_rss_bytes = peak_rss_bytes();
   metrics_.finish(out.makespan_s, out);
   out.timeline = std::move(world_.timeline());
+  out.gaps = std::move(gaps_);
   return out;
 }
 

@@ -10,20 +10,20 @@ namespace weft {
 
 // At one instant things happen in this order.
 enum class Happening : std::uint8_t {
-  kFinish,       // of a run: job, stamp
-  kMeasure,      // an elastic job has run long enough to know its step time: job, run
-  kNodeFails,    // node
-  kNodeReturns,  // node
-  kNodeNotice,   // node
-  kLoadStep,     // job, index of the step
-  kServiceEnds,  // job
-  kDeliver,      // index of a message under way
+  kFinish,        // of a run: job, stamp
+  kMeasure,       // an elastic job has run long enough to know its step time: job, run
+  kOutageBegins,  // slot of the outage
+  kOutageEnds,    // slot
+  kOutageNotice,  // slot
+  kLoadStep,      // job, index of the step
+  kServiceEnds,   // job
+  kDeliver,       // index of a message under way
 };
 
 struct Scheduled {
   Seconds at = 0;
   Happening what = Happening::kFinish;
-  std::uint32_t subject = 0;  // job, node or message
+  std::uint32_t subject = 0;  // job, slot or message
   std::uint32_t detail = 0;   // stamp or step
   std::uint64_t order = 0;    // of scheduling, last resort among equals
 

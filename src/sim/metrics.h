@@ -31,6 +31,13 @@ struct Span {
   Seconds from = 0, to = 0;
 };
 
+// From when until when a node, or one device of it, was out of service.
+struct Gap {
+  NodeId node = kNoNode;
+  DeviceId device = kNoDevice;
+  Seconds from = 0, to = 0;
+};
+
 struct Sample {
   Seconds at = 0;
   double busy_devices = 0;
@@ -54,6 +61,7 @@ struct RunResult {
   std::vector<JobRecord> records;  // by job, in order of submission
   std::vector<Span> timeline;      // if asked for
   std::vector<Sample> samples;     // if asked for
+  std::vector<Gap> gaps;           // if asked for: outages that began, ascending by begin
 };
 
 // Adds up the state of the cluster over time.

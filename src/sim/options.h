@@ -30,23 +30,24 @@ struct Channel {
   bool perfect() const { return delay_mean == 0 && loss == 0 && duplication == 0 && refusal == 0; }
 };
 
-// A node that is out of service from `at` for `duration`. With notice, the controller hears of it
-// `notice` seconds before.
+// A node, or one device of it, that is out of service from `at` for `duration`. With notice, the
+// controller hears of it `notice` seconds before.
 struct Outage {
   Seconds at = 0;
   NodeId node = 0;
   Seconds duration = 0;
   Seconds notice = 0;
+  DeviceId device = kNoDevice;  // of the node; kNoDevice: all of them
 };
 
 struct FaultOptions {
   std::vector<Outage> recorded;
-  Seconds node_mtbf = 0;  // mean time between failures of one node; 0: never
+  Seconds node_mtbf = 0;    // mean time between failures of one node; 0: never
+  Seconds device_mtbf = 0;  // of one device
   Seconds repair_mean = 3600;
   Seconds spot_mtbf = 0;  // of one spot node: revocations
   Seconds spot_gone_mean = 1800;
   Seconds spot_notice = 120;
-  bool any() const { return !recorded.empty() || node_mtbf > 0 || spot_mtbf > 0; }
 };
 
 struct SimOptions {

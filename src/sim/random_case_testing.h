@@ -32,7 +32,7 @@ inline constexpr long kMostDecisions = 200'000;
 struct RandomCaseLimits {
   std::uint64_t most_jobs = 40;
   bool services = true;
-  bool faults = true;   // of nodes
+  bool faults = true;   // of nodes and devices
   bool channel = true;  // delay, loss, duplication, refusal
 };
 
@@ -153,6 +153,7 @@ inline SimOptions random_options(Random& random, const RandomCaseLimits& limits)
     options.faults.spot_gone_mean = random.uniform(10, 600);
     options.faults.spot_notice = random.uniform(0, 120);
     options.checkpoint_interval = random.uniform(10, 300);
+    if (random.chance(0.5)) options.faults.device_mtbf = random.uniform(10000, 200000);
   }
   return options;
 }

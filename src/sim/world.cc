@@ -16,7 +16,8 @@ World::World(const Cluster& cluster, const SimOptions& options, const PairTable*
       metrics_(metrics),
       listener_(listener),
       used_milli_(cluster.device_count()),
-      down_(cluster.nodes.size()) {}
+      owner_(cluster.device_count(), kNoJob),
+      nodes_out_(cluster.nodes.size()) {}
 
 void World::reserve(size_t jobs) {
   jobs_.reserve(jobs);
@@ -55,12 +56,11 @@ void World::execute(const Command& command, bool refuse, Seconds now) {
   const bool repeated = command.number == job.number;
   job.number = command.number;
   if (!repeated) {
-    const bool dead_node =
+    const bool dead =
         command.allocation != nullptr &&
-        std::any_of(
-            command.allocation->devices.begin(), command.allocation->devices.end(),
-            [&](const DeviceShare& share) { return down_[cluster_.node_of(share.device)]; });
-    job.answer = refuse || dead_node ? Outcome::kRefused : Outcome::kDone;
+        std::any_of(command.allocation->devices.begin(), command.allocation->devices.end(),
+                    [&](const DeviceShare& share) { return out_of_service(share.device); });
+    job.answer = refuse || dead ? Outcome::kRefused : Outcome::kDone;
   }
   if (!repeated && job.answer == Outcome::kDone && !job.over) {
     switch (command.kind) {
@@ -78,9 +78,10 @@ void World::execute(const Command& command, bool refuse, Seconds now) {
     }
   }
   tell_outcome(command, job.answer, job.work_done, now);
-  if (job.running && !repeated && command.kind != CommandKind::kStop) {
-    const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
-    if (job.agent != nullptr || job.rate != c.rate) report_rate(command.job, now);
+  if (job.run != nullptr && !repeated && command.kind != CommandKind::kStop) {
+    const Configuration& c =
+        job.trace->submission->menu->configurations[job.run->held.configuration];
+    if (job.agent != nullptr || job.run->rate != c.rate) report_rate(command.job, now);
   }
   if (job.over && command.kind == CommandKind::kStart && job.answer == Outcome::kDone) {
     Event event;
@@ -98,56 +99,72 @@ void World::occupy(JobId id, const Allocation& allocation) {
     CHECK_MSG(used + share.milli <= kWhole, "two jobs run on one device");
     used = static_cast<std::uint16_t>(used + share.milli);
     busy_milli_ += share.milli;
-    if (share.milli < kWhole) shared_[share.device].push_back(id);
+    if (share.milli < kWhole) {
+      shared_[share.device].push_back(id);
+    } else {
+      owner_[share.device] = id;
+    }
   }
 }
 
 void World::close_stay(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
   JobRecord& record = records_[id];
-  const Seconds stayed = now - job.run_from;
+  const Seconds stayed = now - job.run->stay_from;
   record.run_s += stayed;
-  const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
-  for (size_t i = 0; i < job.held->devices.size();) {
-    const DeviceShare& first = job.held->devices[i];
+  const Configuration& c = job.trace->submission->menu->configurations[job.run->held.configuration];
+  for (size_t i = 0; i < job.run->held.devices.size();) {
+    const DeviceShare& first = job.run->held.devices[i];
     const NodeId node = cluster_.node_of(first.device);
     size_t next = i + 1;
-    while (next < job.held->devices.size() && job.held->devices[next].milli == first.milli &&
-           job.held->devices[next].device == first.device + (next - i) &&
-           cluster_.node_of(job.held->devices[next].device) == node) {
+    while (next < job.run->held.devices.size() &&
+           job.run->held.devices[next].milli == first.milli &&
+           job.run->held.devices[next].device == first.device + (next - i) &&
+           cluster_.node_of(job.run->held.devices[next].device) == node) {
       ++next;
     }
     const auto count = static_cast<std::uint16_t>(next - i);
     const double devices = static_cast<double>(count) * first.milli / kWhole;
-    metrics_.used(node, devices, job.run_from, now,
+    metrics_.used(node, devices, job.run->stay_from, now,
                   busy_watts(cluster_.types[cluster_.nodes[node].type], c.watts_cap));
     if (options_.record_timeline && stayed > 0) {
-      timeline_.push_back({id, first.device, count, first.milli, job.run_from, now});
+      timeline_.push_back({id, first.device, count, first.milli, job.run->stay_from, now});
     }
     i = next;
   }
-  job.run_from = now;
+  job.run->stay_from = now;
 }
 
 void World::vacate(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
   close_stay(id, now);
-  for (const DeviceShare& share : job.held->devices) {
+  for (const DeviceShare& share : job.run->held.devices) {
     used_milli_[share.device] = static_cast<std::uint16_t>(used_milli_[share.device] - share.milli);
     busy_milli_ -= share.milli;
     if (share.milli < kWhole) {
       std::vector<JobId>& users = shared_[share.device];
       std::erase(users, id);
       if (users.empty()) shared_.erase(share.device);
+    } else {
+      owner_[share.device] = kNoJob;
     }
   }
 }
 
 void World::settle(TrueJob& job, Seconds now) {
-  if (now > job.since) {
-    job.work_done += (now - job.since) * job.rate;
+  Run& run = *job.run;
+  if (now > run.since) {
+    if (const Seconds interval = options_.checkpoint_interval; interval > 0) {
+      const Seconds at =
+          run.progress_from + std::floor((now - run.progress_from) / interval) * interval;
+      if (at > run.saved_at) {
+        run.saved_at = at;
+        run.saved_work = job.work_done + std::max(0.0, at - run.since) * run.rate;
+      }
+    }
+    job.work_done += (now - run.since) * run.rate;
     if (job.trace->submission->kind == WorkloadKind::kService) serve(job, now);
-    job.since = now;
+    run.since = now;
   }
   ++job.stamp;
 }
@@ -157,8 +174,8 @@ double World::interference(JobId id, const TrueJob& job) const {
   // device's time. Nobody goes faster for having company.
   double worst = 1;
   const Submission& spec = *job.trace->submission;
-  const Configuration& c = spec.menu->configurations[job.held->configuration];
-  for (const DeviceShare& share : job.held->devices) {
+  const Configuration& c = spec.menu->configurations[job.run->held.configuration];
+  for (const DeviceShare& share : job.run->held.devices) {
     if (share.milli == kWhole) continue;
     const auto users = shared_.find(share.device);
     if (users == shared_.end()) continue;
@@ -178,19 +195,19 @@ double World::interference(JobId id, const TrueJob& job) const {
 
 double World::true_rate(JobId id) const {
   const TrueJob& job = jobs_[id];
-  const Configuration& c = job.trace->submission->menu->configurations[job.held->configuration];
-  const DeviceType& type = cluster_.types[cluster_.type_of(job.held->devices.front().device)];
+  const Configuration& c = job.trace->submission->menu->configurations[job.run->held.configuration];
+  const DeviceType& type = cluster_.types[cluster_.type_of(job.run->held.devices.front().device)];
   double rate = capped_speed(type, c.watts_cap);
   rate *= job.agent != nullptr ? job.agent->rate() : c.rate * c.efficiency;
   if (c.type == kAnyType && job.agent == nullptr) rate *= type.speed;
-  if (c.scattered_rate > 0 && job.held->devices.size() > 1) {
+  if (c.scattered_rate > 0 && job.run->held.devices.size() > 1) {
     NodeId nodes = 1;
-    for (size_t i = 1; i < job.held->devices.size(); ++i) {
-      nodes += cluster_.node_of(job.held->devices[i].device) !=
-               cluster_.node_of(job.held->devices[i - 1].device);
+    for (size_t i = 1; i < job.run->held.devices.size(); ++i) {
+      nodes += cluster_.node_of(job.run->held.devices[i].device) !=
+               cluster_.node_of(job.run->held.devices[i - 1].device);
     }
-    const Node& node = cluster_.nodes[cluster_.node_of(job.held->devices.front().device)];
-    const auto needed = (job.held->devices.size() + node.devices - 1) / node.devices;
+    const Node& node = cluster_.nodes[cluster_.node_of(job.run->held.devices.front().device)];
+    const auto needed = (job.run->held.devices.size() + node.devices - 1) / node.devices;
     if (nodes > needed) rate *= c.scattered_rate / c.rate;
   }
   return rate * interference(id, job);
@@ -198,12 +215,13 @@ double World::true_rate(JobId id) const {
 
 void World::run_on(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
-  job.rate = true_rate(id);
+  job.run->rate = true_rate(id);
   if (job.trace->submission->kind == WorkloadKind::kService) return;
-  if (job.rate > 0) {
+  if (job.run->rate > 0) {
     const double until = job.agent != nullptr ? job.agent->epoch_end() : job.trace->truth.work;
-    queue_.push(std::max(now, job.since) + std::max(0.0, until - job.work_done) / job.rate,
-                Happening::kFinish, id, job.stamp);
+    queue_.push(
+        std::max(now, job.run->since) + std::max(0.0, until - job.work_done) / job.run->rate,
+        Happening::kFinish, id, job.stamp);
   }
 }
 
@@ -220,7 +238,7 @@ void World::rerate_neighbours(JobId id, const Allocation& of, Seconds now) {
   std::sort(neighbours.begin(), neighbours.end());
   neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
   for (JobId other : neighbours) {
-    if (true_rate(other) == jobs_[other].rate) continue;
+    if (true_rate(other) == jobs_[other].run->rate) continue;
     settle(jobs_[other], now);
     run_on(other, now);
     report_rate(other, now);
@@ -229,54 +247,56 @@ void World::rerate_neighbours(JobId id, const Allocation& of, Seconds now) {
 
 void World::start(JobId id, const Command& command, Seconds now) {
   TrueJob& job = jobs_[id];
-  CHECK_MSG(!job.running, "a running job is started");
+  CHECK_MSG(job.run == nullptr, "a running job is started");
   const bool first = records_[id].first_start == kNever;
   job.epoch = command.epoch;
-  job.held = std::make_unique<Allocation>(*command.allocation);
-  job.running = true;
-  job.run_from = now;
-  job.since = now + (first ? options_.start_cost : options_.restart_cost);
+  job.run = std::make_unique<Run>();
+  Run& run = *job.run;
+  run.held = *command.allocation;
+  run.stay_from = now;
+  run.since = now + (first ? options_.start_cost : options_.restart_cost);
   if (first) records_[id].first_start = now;
   if (job.agent != nullptr) start_elastic(id, now);
+  run.progress_from = run.saved_at = run.since;
+  run.work_before = run.saved_work = job.work_done;
   ++running_;
-  occupy(id, *job.held);
+  occupy(id, run.held);
   run_on(id, now);
-  rerate_neighbours(id, *job.held, now);
+  rerate_neighbours(id, run.held, now);
+}
+
+std::unique_ptr<World::Run> World::leave(JobId id, Seconds now) {
+  settle(jobs_[id], now);
+  vacate(id, now);
+  --running_;
+  return std::move(jobs_[id].run);
 }
 
 void World::stop(JobId id, Seconds now) {
-  TrueJob& job = jobs_[id];
-  if (!job.running) return;
-  settle(job, now);
-  job.saved_work_done = job.work_done;  // a clean stop saves its state
-  vacate(id, now);
-  job.running = false;
-  --running_;
+  if (jobs_[id].run == nullptr) return;
+  const std::unique_ptr<Run> run = leave(id, now);  // a clean stop saves its state
   ++records_[id].restarts;
-  rerate_neighbours(id, *job.held, now);
-  job.held.reset();
+  rerate_neighbours(id, run->held, now);
 }
 
 void World::resize(JobId id, const Command& command, Seconds now) {
   TrueJob& job = jobs_[id];
-  if (!job.running) return;
+  if (job.run == nullptr) return;
   settle(job, now);
   vacate(id, now);
-  *job.held = *command.allocation;
-  occupy(id, *job.held);
+  job.run->held = *command.allocation;
+  occupy(id, job.run->held);
   run_on(id, now);
-  rerate_neighbours(id, *job.held, now);
+  rerate_neighbours(id, job.run->held, now);
 }
 
 void World::finish_due(JobId id, std::uint32_t stamp, Seconds now) {
   TrueJob& job = jobs_[id];
-  if (!job.running || stamp != job.stamp) return;
+  if (job.run == nullptr || stamp != job.stamp) return;
   settle(job, now);
   if (job.agent != nullptr && next_epoch(id, now)) return;
+  const std::unique_ptr<Run> run = leave(id, now);
   job.work_done = job.trace->truth.work;
-  vacate(id, now);
-  job.running = false;
-  --running_;
   end(id, now);
   Event event;
   event.at = now;
@@ -284,8 +304,7 @@ void World::finish_due(JobId id, std::uint32_t stamp, Seconds now) {
   event.job = id;
   event.epoch = job.epoch;
   listener_.tell(event);
-  rerate_neighbours(id, *job.held, now);
-  job.held.reset();
+  rerate_neighbours(id, run->held, now);
 }
 
 void World::end(JobId id, Seconds now) {
@@ -307,56 +326,21 @@ void World::end(JobId id, Seconds now) {
   }
 }
 
-void World::fail_node(NodeId node, Seconds now) {
-  down_[node] = true;
-  std::vector<JobId> hit;
-  for (JobId id = 0; id < jobs_.size(); ++id) {
-    const TrueJob& job = jobs_[id];
-    if (!job.running) continue;
-    const bool there = std::any_of(
-        job.held->devices.begin(), job.held->devices.end(),
-        [&](const DeviceShare& share) { return cluster_.node_of(share.device) == node; });
-    if (there) hit.push_back(id);
-  }
-  for (JobId id : hit) {
-    TrueJob& job = jobs_[id];
-    const Seconds ran = std::max(0.0, now - std::max(job.since, job.run_from));
-    settle(job, now);
-    const Seconds lost =
-        options_.checkpoint_interval > 0 ? std::fmod(ran, options_.checkpoint_interval) : 0;
-    job.work_done = std::max(job.saved_work_done, job.work_done - lost * job.rate);
-    job.saved_work_done = job.work_done;
-    records_[id].lost_work_s += lost;
-    ++records_[id].restarts;
-    vacate(id, now);
-    job.running = false;
-    --running_;
-    Event event;
-    event.at = now;
-    event.kind = EventKind::kCrashed;
-    event.job = id;
-    event.epoch = job.epoch;
-    event.value = job.work_done;
-    listener_.tell(event);
-    rerate_neighbours(id, *job.held, now);
-    job.held.reset();
-  }
+void World::serve(const TrueJob& job, Seconds now) {
+  const double capacity = job.run->rate * job.run->held.replicas;
+  served_ += std::min<double>(job.load, capacity) * (now - job.run->since);
 }
 
-void World::serve(TrueJob& job, Seconds now) {
-  const double capacity = job.rate * job.held->replicas;
-  served_ += std::min<double>(job.load, capacity) * (now - job.since);
-}
-
-void World::set_load(JobId id, double requests_per_s, Seconds now) {
+void World::set_load(JobId id, double requests_per_s, std::uint32_t number, Seconds now) {
   TrueJob& job = jobs_[id];
   if (job.over) return;
-  if (job.running) settle(job, now);
+  if (job.run != nullptr) settle(job, now);
   job.load = static_cast<float>(requests_per_s);
   Event event;
   event.at = now;
   event.kind = EventKind::kLoad;
   event.job = id;
+  event.number = number;
   event.value = requests_per_s;
   listener_.tell(event);
 }
@@ -364,12 +348,9 @@ void World::set_load(JobId id, double requests_per_s, Seconds now) {
 void World::end_service(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
   if (job.over) return;
-  if (job.running) {
-    settle(job, now);
-    vacate(id, now);
-    job.held.reset();
-    job.running = false;
-    --running_;
+  if (job.run != nullptr) {
+    const std::unique_ptr<Run> run = leave(id, now);
+    rerate_neighbours(id, run->held, now);
   }
   // What was asked for, served or not, is known from the load alone.
   const std::vector<LoadStep>& load = job.trace->truth.load;

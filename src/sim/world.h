@@ -40,10 +40,12 @@ class World {
   void finish_due(JobId id, std::uint32_t stamp, Seconds now);
   // A planned measurement of an elastic job comes due. Outdated ones are ignored.
   void measure_due(JobId id, std::uint32_t run, Seconds now);
-  // Every job with a device there dies.
-  void fail_node(NodeId node, Seconds now);
-  void return_node(NodeId node) { down_[node] = false; }
-  void set_load(JobId id, double requests_per_s, Seconds now);
+  // The node, or the device of it, goes out of service: every job with a device there dies. False
+  // if another outage had it out already. It is back after as many returns as failures.
+  bool fail(NodeId node, DeviceId device, Seconds now);
+  void restore(NodeId node, DeviceId device);
+  // `number` counts the notices of the service's load from 1.
+  void set_load(JobId id, double requests_per_s, std::uint32_t number, Seconds now);
   void end_service(JobId id, Seconds now);
   // The controller refused to run it (admission control).
   void reject(JobId id, Seconds now);
@@ -57,19 +59,27 @@ class World {
   double served() const { return served_; }
 
  private:
+  // What is true of a job only while it runs. Apart from TrueJob, of which there are millions.
+  struct Run {
+    Allocation held;
+    double rate = 0;        // work per second
+    Seconds since = 0;      // progress is counted from here
+    Seconds stay_from = 0;  // on these devices, for records
+    // Checkpoints are taken at whole intervals after the first progress.
+    Seconds progress_from = 0;
+    double work_before = 0;
+    Seconds saved_at = 0;   // the last one
+    double saved_work = 0;  // and the work done by then
+  };
   struct TrueJob {
     const TraceJob* trace = nullptr;
     // Counted up from 0, so that no rounding of what is reported tells how much there is in all.
     double work_done = 0;
-    double saved_work_done = 0;  // as of the last checkpoint
-    double rate = 0;             // work per second while `running`
-    Seconds since = 0;           // progress is counted from here
-    Seconds run_from = 0;        // of this run, for records
     std::uint32_t epoch = 0, number = 0, stamp = 0;
-    bool running = false, over = false;
+    bool over = false;
     Outcome answer = Outcome::kDone;  // to command `number`
     float load = 0;
-    std::unique_ptr<Allocation> held;     // while running
+    std::unique_ptr<Run> run;             // null: it does not run
     std::unique_ptr<ElasticAgent> agent;  // of jobs whose truth is a goodput
   };
 
@@ -81,6 +91,12 @@ class World {
   void close_stay(JobId id, Seconds now);
   // Counts progress so far and forgets the scheduled finish.
   void settle(TrueJob& job, Seconds now);
+  // Ends the run, whatever the reason: what it did is counted and its devices are left.
+  std::unique_ptr<Run> leave(JobId id, Seconds now);
+  void crash(JobId id, NodeId where, Seconds now);
+  bool out_of_service(DeviceId device) const {
+    return nodes_out_[cluster_.node_of(device)] > 0 || devices_out_.contains(device);
+  }
   // Sets the rate from what the job now holds and beside whom, and schedules its finish.
   void run_on(JobId id, Seconds now);
   // Tells how far the job is and how fast it goes.
@@ -94,7 +110,7 @@ class World {
   double true_rate(JobId id) const;
   double interference(JobId id, const TrueJob& job) const;
   void end(JobId id, Seconds now);
-  void serve(TrueJob& job, Seconds now);
+  void serve(const TrueJob& job, Seconds now);
   void tell_outcome(const Command& command, Outcome outcome, double work_done, Seconds now);
 
   const Cluster& cluster_;
@@ -106,7 +122,9 @@ class World {
   std::vector<TrueJob> jobs_;
   std::vector<JobRecord> records_;
   std::vector<std::uint16_t> used_milli_;          // by device
-  std::vector<bool> down_;                         // by node
+  std::vector<JobId> owner_;                       // by device: who has it whole
+  std::vector<std::uint16_t> nodes_out_;           // by node: outages under way
+  std::map<DeviceId, std::uint16_t> devices_out_;  // outages of single devices under way
   std::map<DeviceId, std::vector<JobId>> shared_;  // devices with shares below whole
   std::vector<double> contention_at_submit_;
   std::vector<Span> timeline_;

@@ -13,10 +13,11 @@ void World::report_rate(JobId id, Seconds now) {
   event.job = id;
   event.epoch = job.epoch;
   event.value = job.work_done;
-  event.value2 = job.rate;
+  if (job.run != nullptr) event.value2 = job.run->rate;
   if (job.agent != nullptr) {
     event.report = job.agent->report();
-    if (job.since > now) event.value2 = 0;  // restarting; it will tell when it runs
+    // Restarting; it will tell when it runs.
+    if (job.run != nullptr && job.run->since > now) event.value2 = 0;
   }
   listener_.tell(event);
 }
@@ -28,9 +29,9 @@ void World::plan_measure(JobId id, Seconds at) {
 void World::start_elastic(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
   const Menu& menu = *job.trace->submission->menu;
-  job.since = now + job.agent->restart_s();
-  job.agent->begin(*job.held, menu.configurations[job.held->configuration], job.work_done);
-  plan_measure(id, job.since + ElasticAgent::kFirstMeasure);
+  job.run->since = now + job.agent->restart_s();
+  job.agent->begin(job.run->held, menu.configurations[job.run->held.configuration], job.work_done);
+  plan_measure(id, job.run->since + ElasticAgent::kFirstMeasure);
 }
 
 bool World::next_epoch(JobId id, Seconds now) {
@@ -45,7 +46,7 @@ bool World::next_epoch(JobId id, Seconds now) {
 
 void World::measure_due(JobId id, std::uint32_t run, Seconds now) {
   TrueJob& job = jobs_[id];
-  if (!job.running || run != job.agent->run()) return;
+  if (job.run == nullptr || run != job.agent->run()) return;
   settle(job, now);
   if (job.agent->measure()) plan_measure(id, now + ElasticAgent::kTuneInterval);
   run_on(id, now);

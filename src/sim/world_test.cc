@@ -88,13 +88,17 @@ TEST_F(WorldTest, ACleanStopKeepsTheWorkDone) {
 
 TEST_F(WorldTest, ANodeThatFailsKillsWhatRunsThereAndRefusesWhatComes) {
   start(0, 1, 0, 0);
-  world_.fail_node(0, 40);
+  EXPECT_TRUE(world_.fail(0, kNoDevice, 40));
+  EXPECT_FALSE(world_.fail(0, kNoDevice, 40)) << "it is out already";
   EXPECT_EQ(told_.back().kind, EventKind::kCrashed);
   EXPECT_EQ(told_.back().value, 40) << "all is kept when there is no checkpoint interval";
   start(1, 1, 1, 41);
   EXPECT_EQ(told_.back().outcome, Outcome::kRefused);
-  world_.return_node(0);
+  world_.restore(0, kNoDevice);
   start(1, 2, 1, 42);
+  EXPECT_EQ(told_.back().outcome, Outcome::kRefused) << "the other outage holds";
+  world_.restore(0, kNoDevice);
+  start(1, 3, 1, 42);
   EXPECT_EQ(told_.back().outcome, Outcome::kDone);
 }
 

@@ -18,9 +18,7 @@ void take_rest(Ledger& ledger, const Allocation& allocation) {
 State Calendar::taken_between(Seconds from, Seconds to) const {
   State then(state_.cluster());
   then.now = state_.now;
-  for (NodeId node = 0; node < state_.cluster().nodes.size(); ++node) {
-    if (!state_.ledger.available(node)) then.ledger.set_available(node, false);
-  }
+  then.ledger.copy_outages(state_.ledger);
   for (const Booking& booking : bookings_) {
     if (booking.from < to && booking.to > from) take_rest(then.ledger, booking.allocation);
   }

@@ -166,7 +166,7 @@ class CellWalk {
   bool usable(const JobState& job, NodeId node, std::uint32_t size) const {
     const Node& n = state_.cluster().nodes[node];
     const TypeId type = job.spec->requested().type;
-    return state_.ledger.available(node) && n.devices == size &&
+    return state_.ledger.entirely_in_service(node) && n.devices == size &&
            (type == kAnyType || type == n.type) &&
            (n.node_class == NodeClass::kOnDemand || job.spec->spot_ok);
   }

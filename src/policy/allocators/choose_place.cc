@@ -66,10 +66,13 @@ class Displacing {
     return nodes;
   }
 
+  // Devices that the gang would free if it left.
   std::uint32_t devices_on(size_t i, NodeId node) const {
     return static_cast<std::uint32_t>(std::count_if(
-        job(i).held.devices.begin(), job(i).held.devices.end(),
-        [&](const DeviceShare& share) { return state_.cluster().node_of(share.device) == node; }));
+        job(i).held.devices.begin(), job(i).held.devices.end(), [&](const DeviceShare& share) {
+          return state_.cluster().node_of(share.device) == node &&
+                 state_.ledger.device_in_service(node, share.device);
+        }));
   }
 
   // The node where `need` devices displace least; kNoNode: smaller gangs hold too few.
@@ -94,7 +97,6 @@ class Displacing {
   }
 
   std::uint32_t smaller_on(NodeId node, std::int32_t than) const {
-    if (!state_.ledger.available(node)) return 0;
     std::uint32_t devices = 0;
     for (size_t i : staying_[node]) {
       if (size(i) < than) devices += devices_on(i, node);

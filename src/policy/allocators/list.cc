@@ -174,9 +174,18 @@ bool ListWalk::may_stop(const JobState& job) const {
 
 bool ListWalk::fits(const JobState& job, Allocation& out) const {
   const std::uint32_t wanted = replicas_wanted(job);
-  if (place_as_asked(*policy_.place_, state_, job, wanted, out)) return true;
-  return wanted > job.spec->min_replicas &&
-         place_as_asked(*policy_.place_, state_, job, job.spec->min_replicas, out);
+  return place(job, wanted, out) ||
+         (wanted > job.spec->min_replicas && place(job, job.spec->min_replicas, out));
+}
+
+bool ListWalk::place(const JobState& job, std::uint32_t replicas, Allocation& out) const {
+  std::vector<NodeId> avoided;
+  for (const auto& guard : policy_.guards_) guard->avoid(state_, job, avoided);
+  if (!avoided.empty()) {
+    const SetAside aside(draft_, avoided);
+    if (place_as_asked(*policy_.place_, state_, job, replicas, out)) return true;
+  }
+  return place_as_asked(*policy_.place_, state_, job, replicas, out);
 }
 
 bool ListWalk::place_or_evict(const JobState& job, const Entry& entry, bool may_evict,

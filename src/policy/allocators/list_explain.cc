@@ -31,8 +31,8 @@ void ListWalk::explain_watched() {
   }
   Allocation unused;
   if (job.held_back_until > state_.now) {
-    reason.text = fmt::format("held back until {:.0f} s after {} refusals", job.held_back_until,
-                              job.refusals);
+    reason.text = fmt::format("held back until {:.0f} s after {} setbacks", job.held_back_until,
+                              job.setbacks);
   } else if (!may_start(job)) {
     reason.text = "a guard (quota) does not let it start";
   } else if (fits(job, unused)) {

@@ -143,9 +143,9 @@ bool ListWalk::hosts_suit(const JobState& guest, const Allocation& held) const {
     std::uint32_t devices = 0;
     for (; i < held.devices.size() && state_.cluster().node_of(held.devices[i].device) == node;
          ++i) {
+      if (!state_.ledger.device_in_service(node, held.devices[i].device)) return false;
       ++devices;
     }
-    if (!state_.ledger.available(node)) return false;
     if (!node_suits(state_.ledger, node, devices, guest, wanted)) return false;
   }
   return true;

@@ -33,6 +33,8 @@ class ListWalk {
   bool may_start(const JobState& job) const;
   bool may_stop(const JobState& job) const;
   bool fits(const JobState& job, Allocation& out) const;
+  // As Place::place for what the job asks for, away from the nodes it should avoid if it can be.
+  bool place(const JobState& job, std::uint32_t replicas, Allocation& out) const;
   bool evict_for(const JobState& job, const Entry& entry, std::uint32_t replicas, Allocation& out);
   bool place_or_evict(const JobState& job, const Entry& entry, bool may_evict, Allocation& out);
 

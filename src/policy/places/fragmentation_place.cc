@@ -44,7 +44,7 @@ NodeRoom room_of(const Ledger& ledger, NodeId id) {
   if (room.limits_cpu) room.cpu_milli = node.cpu_milli - ledger.used_cpu_milli(id);
   if (room.limits_memory) room.memory = node.memory - ledger.used_host_memory(id);
   for (std::uint32_t d = 0; d < room.devices; ++d) {
-    room.left[d] = static_cast<std::uint16_t>(kWhole - ledger.used_milli(node.first_device + d));
+    room.left[d] = static_cast<std::uint16_t>(ledger.room_milli(node.first_device + d));
   }
   return room;
 }
