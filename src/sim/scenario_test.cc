@@ -82,6 +82,42 @@ TEST(Scenario, ListPolicies) {
   for (const ScenarioRow& row : kListPolicies) expect_scenario(row);
 }
 
+// Nobody says how long the jobs take: `history` has seen none end.
+TEST(Scenario, WithoutEstimatesNobodyMayDelayTheHead) {
+  const auto on = [](TypeId type) {
+    return [type](Submission&, Menu& menu, Truth&) { menu.configurations.front().type = type; };
+  };
+  ScenarioRow row{"c would fit beside a, but the end of a is not known",
+                  "1x4",
+                  "backfill",
+                  {{0, 2, 100}, {1, 4, 50}, {2, 1, 500}},
+                  {0, 100, 150},
+                  {},
+                  {kAnyBackfill}};
+  row.options.estimates.kind = EstimateMode::Kind::kHistory;
+  expect_scenario(row);
+  row = {"c needs devices that the head has no use for",
+         "p:1x4,q:1x4",
+         "backfill",
+         {{0, 2, 100, 0, kNever, 0, -1, on(0)},
+          {1, 4, 50, 0, kNever, 0, -1, on(0)},
+          {2, 1, 500, 0, kNever, 0, -1, on(1)}},
+         {0, 100, 2},
+         {},
+         {"fifo"}};
+  row.options.estimates.kind = EstimateMode::Kind::kHistory;
+  expect_scenario(row);
+  row = {"while a node is out the head could not run on all of the rest, so b and c go on",
+         "2x2",
+         "backfill",
+         {{10, 4, 50}, {11, 1, 20}, {12, 1, 5}},
+         {100, 11, 12},
+         {},
+         {"fifo"}};
+  row.options.faults.recorded = {{5, 0, 95, 0}};
+  expect_scenario(row);
+}
+
 TEST(Scenario, BeliefsDecideTheOrderAndTruthTheEnd) {
   // b is believed short and is long: sjf runs it first all the same.
   expect_scenario({"a wrong estimate misleads sjf",

@@ -1,6 +1,8 @@
 // EASY backfilling (Lifka, "The ANL/IBM SP scheduling system", 1995): the first job that does not
 // fit gets a reservation at the believed time when enough devices will be free; a later job may
 // start if it is believed to end before then, or needs only devices the reservation leaves over.
+// Where estimates are missing the time is not known, and nobody may pass on devices the head could
+// use.
 #include <algorithm>
 
 #include "policy/allocators/list_walk.h"
@@ -9,9 +11,11 @@ namespace weft {
 namespace {
 
 struct Reservation {
-  Seconds at = kNever;
+  Seconds at = 0;    // whoever ends by then may pass
   double spare = 0;  // devices free at `at` beyond what the reserved job takes
 };
+// Not even all devices in service suffice for the head: what runs does not delay it.
+constexpr Reservation kOutOfReach{kNever, kNever};
 
 double devices_asked(const JobState& job) {
   const Configuration& c = job.spec->requested();
@@ -36,9 +40,16 @@ Reservation reserve(const State& state, const JobState& head) {
   const double needed = devices_asked(head);
   for (const auto& [end, devices] : ends) {
     free += devices;
-    if (free >= needed && end < kNever) return {std::max(end, state.now), free - needed};
+    if (free < needed) continue;
+    // At an unknown end the head may start at any time from now on: nothing can be spared.
+    return end < kNever ? Reservation{std::max(end, state.now), free - needed} : Reservation{};
   }
-  return {};
+  return kOutOfReach;
+}
+
+// Both may run on devices of one type.
+bool compete(const JobState& a, const JobState& b) {
+  return (types_as_asked(*a.spec) & types_as_asked(*b.spec)) != 0;
 }
 
 }  // namespace
@@ -64,7 +75,8 @@ void ListWalk::walk_easy() {
     if (state_.ledger.free_whole_total() == 0) return;
     const JobState& job = state_.job(entry.id);
     if (entry.id == head.id || closed[memory_.shape[entry.id]]) continue;
-    const bool ends_before = state_.now + job.remaining_s(state_.now) <= reservation.at;
+    const bool ends_before = !compete(job, state_.job(head.id)) ||
+                             state_.now + job.remaining_s(state_.now) <= reservation.at;
     const double devices = devices_asked(job);
     if (!ends_before && devices > reservation.spare) continue;
     if (!place_or_evict(job, entry, false, allocation)) {
