@@ -9,7 +9,6 @@
 #include "policy/allocators/list.h"
 #include "policy/allocators/matching_queue.h"
 #include "policy/allocators/spot_mix.h"
-#include "policy/allocators/time_share.h"
 #include "policy/composition.h"
 
 namespace weft {
@@ -49,49 +48,6 @@ Assembled assemble_list(const Composition& c) {
   return std::unique_ptr<Policy>(std::make_unique<ListPolicy>(
       c.name, *options, std::move(key).value(), std::move(place).value(), std::move(guards).value(),
       std::move(sharer).value()));
-}
-
-Result<PackedPlace> packed_place(const Part& part) {
-  const std::map<std::string, NodeOrder> orders = {{"first-fit", NodeOrder::kFirst},
-                                                   {"best-fit", NodeOrder::kBest},
-                                                   {"worst-fit", NodeOrder::kWorst}};
-  const auto order = orders.find(part.name);
-  if (order == orders.end() || !part.settings.empty()) {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("place '{}' does not go with allocate 'share'; it must be first-fit, "
-                             "best-fit or worst-fit without settings",
-                             part.name),
-                 ""};
-  }
-  return PackedPlace(order->second);
-}
-
-Assembled assemble_share(const Composition& c) {
-  using Objective = TimeShareOptions::Objective;
-  const std::map<std::string, Objective> objectives = {{"max-min", Objective::kMaxMin},
-                                                       {"finish-time", Objective::kFinishTime},
-                                                       {"makespan", Objective::kMakespan},
-                                                       {"throughput", Objective::kThroughput},
-                                                       {"cost", Objective::kCost}};
-  std::vector<std::string> names;
-  for (const auto& [name, objective] : objectives) names.push_back(name);
-  Settings settings(c.allocate);
-  TimeShareOptions options;
-  options.objective = objectives.at(settings.word("objective", "max-min", names));
-  options.aware = settings.flag("aware", true);
-  options.deadlines = settings.flag("deadlines", false);
-  options.round = settings.number("round", options.round);
-  options.refresh = settings.number("refresh", options.refresh);
-  if (const Status status = settings.done(); !status.ok()) return status.error();
-  if (options.round < 1) {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("setting 'round' of part 'share' is {}; it must be at least 1 second",
-                             options.round),
-                 ""};
-  }
-  auto place = packed_place(c.place);
-  if (!place.ok()) return place.error();
-  return std::unique_ptr<Policy>(std::make_unique<TimeSharePolicy>(c.name, options, *place));
 }
 
 Assembled assemble_cells(const Composition& c) {
@@ -140,7 +96,7 @@ const std::map<std::string, Allocator>& allocators() {
       {"reserve", {assemble_reserve, false, true}},
       {"auction", {assemble_auction, false, true}},
       {"market", {assemble_market, false, true}},
-      {"share", {assemble_share, false, true}},
+      {"share", {assemble_share, false, true, true}},
       {"matching", {assemble_matching, false, true}},
   };
   return all;

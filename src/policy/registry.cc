@@ -23,6 +23,7 @@ const std::vector<Composition>& known_policies() {
       policies::allox(),
       policies::max_min(),
       policies::max_min_agnostic(),
+      policies::max_min_packed(),
       policies::finish_time_fair(),
       policies::finish_time_fair_agnostic(),
       policies::makespan(),
@@ -42,6 +43,7 @@ const std::vector<Composition>& known_policies() {
       policies::hived(),
       policies::spot_mix(),
       policies::muri(),
+      policies::gandiva(),
   };
   return all;
 }

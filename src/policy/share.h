@@ -26,4 +26,9 @@ inline constexpr std::uint16_t kHalf = kWhole / 2;
 // The same devices, configuration and hosts with another share of every device.
 Allocation with_share(const Allocation& held, std::uint16_t milli);
 
+// The nodes of `held` are in service and have the processors and memory that the job's
+// configuration needs beside what they carry now.
+bool fits_beside(const State& state, const JobState& guest, const Configuration& configuration,
+                 const Allocation& held);
+
 }  // namespace weft

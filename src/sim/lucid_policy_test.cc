@@ -1,9 +1,6 @@
 // Lucid: light jobs share devices, heavy ones do not, and nobody is slowed for nothing.
-#include <cmath>
-
 #include "base/files.h"
-#include "base/random.h"
-#include "sim/sim_testing.h"
+#include "sim/pair_testing.h"
 
 namespace weft {
 namespace {
@@ -26,27 +23,9 @@ std::shared_ptr<const PairTable> testing_pairs() {
   return table;
 }
 
-JobRow modelled(Seconds submit, std::uint32_t devices, Seconds duration, ModelId model) {
-  JobRow row{submit, devices, duration};
-  row.edit = [model](Submission& s, Menu&, Truth&) { s.model = model; };
-  return row;
-}
-
-RunResult run(const std::string& cluster_text, const std::vector<JobRow>& rows,
-              const std::string& policy_name, SimOptions options = testing_options()) {
-  const Cluster cluster = testing_cluster(cluster_text);
-  Trace trace = testing_trace(rows);
-  trace.pairs = testing_pairs();
-  const std::unique_ptr<Policy> policy = testing_policy(policy_name);
-  Result<RunResult> result = run_trace(cluster, trace, *policy, options);
-  CHECK_MSG(result.ok(), result.ok() ? "" : result.error().text().c_str());
-  return std::move(result).value();
-}
-
-std::vector<Seconds> starts(const RunResult& result) {
-  std::vector<Seconds> all;
-  for (const JobRecord& record : result.records) all.push_back(record.first_start);
-  return all;
+RunResult run(const std::string& cluster, const std::vector<JobRow>& rows,
+              const std::string& policy, const SimOptions& options = testing_options()) {
+  return run_pairs(cluster, rows, policy, testing_pairs(), options);
 }
 
 // One device. a (100 s) runs alone until b (50 s, light) joins at 10: both at 0.8. b ends at
@@ -56,39 +35,31 @@ TEST(LucidPolicy, LightJobsShareAndHeavyOnesWait) {
   const std::vector<JobRow> rows = {modelled(0, 1, 100, 0), modelled(10, 1, 50, 1),
                                     modelled(11, 1, 30, 2), modelled(12, 1, 40, 3)};
   const RunResult got = run("1x1", rows, "lucid");
-  EXPECT_EQ(starts(got), (std::vector<Seconds>{0, 10, 112.5, 142.5}));
+  EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 10, 112.5, 142.5}));
   EXPECT_DOUBLE_EQ(got.records[1].end, 72.5);
   EXPECT_DOUBLE_EQ(got.records[0].end, 112.5);
   EXPECT_EQ(got.restarts, 0);
-  EXPECT_NE(starts(got), starts(run("1x1", rows, "fifo")));
+  EXPECT_NE(starts_of(got), starts_of(run("1x1", rows, "fifo")));
   // The nearest sibling: the same order and passing, without sharing.
-  EXPECT_NE(starts(got), starts(run("1x1", rows, "{base: lucid, share: none}")));
+  EXPECT_NE(starts_of(got), starts_of(run("1x1", rows, "{base: lucid, share: none}")));
 }
 
 TEST(LucidPolicy, AGuestDoesNotOutstayItsHostByMuch) {
   // b is believed to need more than twice as long as a: it waits for a's end.
-  EXPECT_EQ(starts(run("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 201, 0)}, "lucid")),
+  EXPECT_EQ(starts_of(run("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 201, 0)}, "lucid")),
             (std::vector<Seconds>{0, 100}));
-  EXPECT_EQ(starts(run("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 200, 0)}, "lucid")),
+  EXPECT_EQ(starts_of(run("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 200, 0)}, "lucid")),
             (std::vector<Seconds>{0, 0}));
 }
 
 TEST(LucidPolicy, AThirdJobNeverJoinsTwo) {
   const RunResult got =
       run("1x1", {modelled(0, 1, 80, 0), modelled(0, 1, 80, 0), modelled(0, 1, 80, 0)}, "lucid");
-  EXPECT_EQ(starts(got), (std::vector<Seconds>{0, 0, 100}));
+  EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 0, 100}));
 }
 
 std::vector<JobRow> random_rows(std::uint64_t seed, int jobs) {
-  Random random(seed);
-  std::vector<JobRow> rows;
-  Seconds submit = 0;
-  for (int i = 0; i < jobs; ++i) {
-    submit += random.exponential(20);
-    rows.push_back(modelled(submit, 1u << random.below(4), std::ceil(random.uniform(10, 400)),
-                            static_cast<ModelId>(random.below(4))));
-  }
-  return rows;
+  return random_modelled(seed, 4, jobs, 20, 400, 4);
 }
 
 // Sharing is indolent (ASPLOS'23 §3): a job is never slower than its measured pair, so its time on
@@ -107,12 +78,7 @@ TEST(LucidPolicy, NobodyRunsSlowerThanItsMeasuredPairOnRandomTraces) {
 
 TEST(LucidPolicy, SurvivesDelayLossRefusalAndFailures) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    SimOptions options = testing_options();
-    options.seed = seed;
-    options.channel = {2, 0.1, 0.1, 0.1};
-    options.faults.node_mtbf = 2000;
-    options.faults.repair_mean = 200;
-    const RunResult got = run("2x8", random_rows(seed, 25), "lucid", options);
+    const RunResult got = run("2x8", random_rows(seed, 25), "lucid", hard_options(seed));
     for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
   }
 }

@@ -1,9 +1,6 @@
 // Muri: jobs that use the device at different times of a step interleave.
-#include <cmath>
-
-#include "base/random.h"
 #include "policy/shares/shares.h"
-#include "sim/sim_testing.h"
+#include "sim/pair_testing.h"
 
 namespace weft {
 namespace {
@@ -29,27 +26,9 @@ std::shared_ptr<const PairTable> testing_pairs() {
   return table;
 }
 
-JobRow modelled(Seconds submit, std::uint32_t devices, Seconds duration, ModelId model) {
-  JobRow row{submit, devices, duration};
-  row.edit = [model](Submission& s, Menu&, Truth&) { s.model = model; };
-  return row;
-}
-
-RunResult run(const std::string& cluster_text, const std::vector<JobRow>& rows,
-              const std::string& policy_name, SimOptions options = testing_options()) {
-  const Cluster cluster = testing_cluster(cluster_text);
-  Trace trace = testing_trace(rows);
-  trace.pairs = testing_pairs();
-  const std::unique_ptr<Policy> policy = testing_policy(policy_name);
-  Result<RunResult> result = run_trace(cluster, trace, *policy, options);
-  CHECK_MSG(result.ok(), result.ok() ? "" : result.error().text().c_str());
-  return std::move(result).value();
-}
-
-std::vector<Seconds> starts(const RunResult& result) {
-  std::vector<Seconds> all;
-  for (const JobRecord& record : result.records) all.push_back(record.first_start);
-  return all;
+RunResult run(const std::string& cluster, const std::vector<JobRow>& rows,
+              const std::string& policy, const SimOptions& options = testing_options()) {
+  return run_pairs(cluster, rows, policy, testing_pairs(), options);
 }
 
 // a (95 % of the device) and b (15 %) hold the two devices. c (85 %) and d (5 %) come together and
@@ -60,13 +39,13 @@ TEST(MuriPolicy, ComplementaryStagesShareADevice) {
   const std::vector<JobRow> rows = {modelled(0, 1, 100, 9), modelled(0, 1, 110, 1),
                                     modelled(10, 1, 300, 8), modelled(10, 1, 400, 0)};
   const RunResult got = run("1x2", rows, "muri");
-  EXPECT_EQ(starts(got), (std::vector<Seconds>{0, 0, 10, 10}));
+  EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 0, 10, 10}));
   EXPECT_NEAR(got.records[0].end, 100, 1e-6);
   EXPECT_NEAR(got.records[1].end, 110, 1e-6);
   EXPECT_NEAR(got.records[2].end, 310, 1e-6);
   EXPECT_NEAR(got.records[3].end, 410, 1e-6);
-  EXPECT_NE(starts(got), starts(run("1x2", rows, "fifo")));
-  EXPECT_NE(starts(got), starts(run("1x2", rows, "lucid")));
+  EXPECT_NE(starts_of(got), starts_of(run("1x2", rows, "fifo")));
+  EXPECT_NE(starts_of(got), starts_of(run("1x2", rows, "lucid")));
 }
 
 TEST(MuriPolicy, EfficiencyIsThatOfTheInterleavedStep) {
@@ -79,15 +58,7 @@ TEST(MuriPolicy, EfficiencyIsThatOfTheInterleavedStep) {
 }
 
 std::vector<JobRow> random_rows(std::uint64_t seed, int jobs) {
-  Random random(seed);
-  std::vector<JobRow> rows;
-  Seconds submit = 0;
-  for (int i = 0; i < jobs; ++i) {
-    submit += random.exponential(15);
-    rows.push_back(modelled(submit, 1u << random.below(3), std::ceil(random.uniform(10, 400)),
-                            static_cast<ModelId>(random.below(10))));
-  }
-  return rows;
+  return random_modelled(seed, 10, jobs, 15, 400, 3);
 }
 
 // SIGCOMM'22 §6: over many traces interleaving lowers the mean completion time, and nobody goes
@@ -110,12 +81,7 @@ TEST(MuriPolicy, InterleavingPaysOnRandomTraces) {
 
 TEST(MuriPolicy, SurvivesDelayLossRefusalAndFailures) {
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
-    SimOptions options = testing_options();
-    options.seed = seed;
-    options.channel = {2, 0.1, 0.1, 0.1};
-    options.faults.node_mtbf = 2000;
-    options.faults.repair_mean = 200;
-    const RunResult got = run("2x4", random_rows(seed, 25), "muri", options);
+    const RunResult got = run("2x4", random_rows(seed, 25), "muri", hard_options(seed));
     for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
   }
 }

@@ -10,5 +10,9 @@ Result<std::unique_ptr<Policy>> assemble_quota(const Composition& composition);
 Result<std::unique_ptr<Policy>> assemble_reserve(const Composition& composition);
 Result<std::unique_ptr<Policy>> assemble_auction(const Composition& composition);
 Result<std::unique_ptr<Policy>> assemble_market(const Composition& composition);
+Result<std::unique_ptr<Policy>> assemble_share(const Composition& composition);
+
+// For allocators that place on one device type at a time: first-fit, best-fit or worst-fit.
+Result<PackedPlace> packed_place(const Part& part);
 
 }  // namespace weft

@@ -24,6 +24,21 @@ Allocation with_share(const Allocation& held, std::uint16_t milli) {
   return out;
 }
 
+bool fits_beside(const State& state, const JobState& guest, const Configuration& configuration,
+                 const Allocation& held) {
+  const Cluster& cluster = state.cluster();
+  for (size_t i = 0; i < held.devices.size();) {
+    const NodeId node = cluster.node_of(held.devices[i].device);
+    std::uint32_t devices = 0;
+    for (; i < held.devices.size() && cluster.node_of(held.devices[i].device) == node; ++i) {
+      if (!state.ledger.device_in_service(node, held.devices[i].device)) return false;
+      ++devices;
+    }
+    if (!node_suits(state.ledger, node, devices, guest, configuration)) return false;
+  }
+  return true;
+}
+
 void ListWalk::note_alone(JobId id) {
   if (!may_host(state_.job(id))) return;
   if (memory_.started.size() < state_.jobs.size()) {
@@ -69,7 +84,7 @@ bool ListWalk::join(const JobState& guest) {
     const JobState& host = state_.job(id);
     if (!type_suits(guest, id)) continue;
     const double gain = policy_.sharer_->gain(state_, guest, host);
-    if (gain <= best_gain || !hosts_suit(guest, host.held)) continue;
+    if (gain <= best_gain || !fits_beside(state_, guest, wanted, host.held)) continue;
     best = id;
     best_gain = gain;
     if (gain >= policy_.sharer_->best_gain()) break;
@@ -115,7 +130,8 @@ void ListWalk::match_all() {
     for (const Entry& entry : waiting) {
       const JobState& guest = state_.job(entry.id);
       for (JobId id : hosts) {
-        const bool suits = hosts_suit(guest, state_.job(id).held) && type_suits(guest, id);
+        const bool suits = type_suits(guest, id) &&
+                           fits_beside(state_, guest, guest.spec->requested(), state_.job(id).held);
         cost.push_back(suits ? -std::max(0.0, policy_.sharer_->gain(state_, guest, state_.job(id)))
                              : 0);
       }
@@ -133,22 +149,6 @@ bool ListWalk::type_suits(const JobState& guest, JobId host) const {
   const TypeId wanted = guest.spec->requested().type;
   return wanted == kAnyType ||
          wanted == state_.cluster().type_of(state_.job(host).held.devices.front().device);
-}
-
-// The nodes' processors and memory suffice for the guest beside what they carry now.
-bool ListWalk::hosts_suit(const JobState& guest, const Allocation& held) const {
-  const Configuration& wanted = guest.spec->requested();
-  for (size_t i = 0; i < held.devices.size();) {
-    const NodeId node = state_.cluster().node_of(held.devices[i].device);
-    std::uint32_t devices = 0;
-    for (; i < held.devices.size() && state_.cluster().node_of(held.devices[i].device) == node;
-         ++i) {
-      if (!state_.ledger.device_in_service(node, held.devices[i].device)) return false;
-      ++devices;
-    }
-    if (!node_suits(state_.ledger, node, devices, guest, wanted)) return false;
-  }
-  return true;
 }
 
 // Free devices first, else a place beside another job. A shape names the model here, so of two jobs

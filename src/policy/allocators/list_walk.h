@@ -47,7 +47,6 @@ class ListWalk {
   void join_pair(const JobState& guest, JobId host);
   void match_all();
   bool type_suits(const JobState& guest, JobId host) const;
-  bool hosts_suit(const JobState& guest, const Allocation& held) const;
 
   // The walk.
   void walk_blocking();

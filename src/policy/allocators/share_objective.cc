@@ -18,8 +18,7 @@ size_t reference_type(const ShareProblem& problem) {
 
 }  // namespace
 
-std::vector<double> ShareRound::solve(const std::vector<JobId>& jobs) {
-  using Objective = TimeShareOptions::Objective;
+ShareProblem ShareRound::problem_of(const std::vector<JobId>& jobs) const {
   ShareProblem problem;
   for (TypeId type = 0; type < types(); ++type) problem.capacity.push_back(capacity(type));
   for (JobId id : jobs) {
@@ -30,7 +29,33 @@ std::vector<double> ShareRound::solve(const std::vector<JobId>& jobs) {
       problem.throughput.push_back(believed_rate(state_.cluster(), spec, type));
     }
   }
+  return problem;
+}
+
+ShareRound::Fractions ShareRound::solve(const std::vector<JobId>& jobs) {
+  const ShareProblem problem = problem_of(jobs);
+  switch (policy_.options_.pairs) {
+    case TimeShareOptions::Pairs::kSolved:
+      return solve_pairs(problem, jobs);
+    case TimeShareOptions::Pairs::kTrial:
+      return try_pairs(problem, jobs);
+    case TimeShareOptions::Pairs::kNone:
+      break;
+  }
+  const std::vector<double> fraction = solve_alone(problem, jobs);
+  Fractions fractions;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const auto row = fraction.begin() + static_cast<std::ptrdiff_t>(i * types());
+    fractions[{jobs[i]}].assign(row, row + static_cast<std::ptrdiff_t>(types()));
+  }
+  return fractions;
+}
+
+std::vector<double> ShareRound::solve_alone(const ShareProblem& problem,
+                                            const std::vector<JobId>& jobs) {
+  using Objective = TimeShareOptions::Objective;
   const Objective objective = policy_.options_.objective;
+  if (objective == Objective::kIsolated) return isolated_fractions(problem);
   const bool by_value = objective == Objective::kThroughput || objective == Objective::kCost;
   if (policy_.options_.aware) {
     if (by_value) return solve_value(problem, jobs);

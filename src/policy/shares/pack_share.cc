@@ -11,7 +11,11 @@ class PackShare : public Sharer {
 
   double gain(const State& state, const JobState& guest, const JobState& host) const override {
     if (guest.spec->requested().devices > options_.max_devices) return 0;
-    if (measured_pair(state, guest, host, options_.device_memory) == nullptr) return 0;
+    const TypeId type = state.cluster().type_of(host.held.devices.front().device);
+    if (measured_pair(state, type, guest.spec->model, host.spec->model, options_.device_memory) ==
+        nullptr) {
+      return 0;
+    }
     const std::vector<ModelProfile>& models = state.pairs->models;
     const int together =
         packing_class(models[guest.spec->model]) + packing_class(models[host.spec->model]);
@@ -30,18 +34,16 @@ class PackShare : public Sharer {
 
 }  // namespace
 
-const PairSpeed* measured_pair(const State& state, const JobState& guest, const JobState& host,
+const PairSpeed* measured_pair(const State& state, TypeId type, ModelId first, ModelId second,
                                Bytes default_memory) {
-  const ModelId a = guest.spec->model, b = host.spec->model;
-  if (state.pairs == nullptr || state.pairs->empty() || a == kNoModel || b == kNoModel) {
+  if (state.pairs == nullptr || state.pairs->empty() || first == kNoModel || second == kNoModel) {
     return nullptr;
   }
-  const TypeId type = state.cluster().type_of(host.held.devices.front().device);
-  const PairSpeed& pair = state.pairs->at(type, a, b);
+  const PairSpeed& pair = state.pairs->at(type, first, second);
   if (pair.first <= 0 || pair.second <= 0) return nullptr;
   const Bytes stated = state.cluster().types[type].memory;
   const Bytes memory = stated > 0 ? stated : default_memory;
-  const Bytes needed = state.pairs->models[a].memory + state.pairs->models[b].memory;
+  const Bytes needed = state.pairs->models[first].memory + state.pairs->models[second].memory;
   return needed < memory ? &pair : nullptr;
 }
 

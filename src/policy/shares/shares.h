@@ -27,8 +27,9 @@ std::unique_ptr<Sharer> stage_share(double min_efficiency, Bytes device_memory);
 // is no better than taking turns.
 double interleaving_efficiency(const ModelProfile& a, const ModelProfile& b);
 
-// What every sharer asks: a measured pair whose memories fit one device. Null if it may not be.
-const PairSpeed* measured_pair(const State& state, const JobState& guest, const JobState& host,
+// What every sharer asks: a measured pair whose memories fit one device of the type. Null if it may
+// not be; `default_memory` is that of types which state none.
+const PairSpeed* measured_pair(const State& state, TypeId type, ModelId first, ModelId second,
                                Bytes default_memory);
 // The class that was told for the model, or what its measured use of the device suggests.
 int packing_class(const ModelProfile& model);
