@@ -128,7 +128,7 @@ void Controller::outcome(const Event& event) {
         break;
       case CommandKind::kStop:
         close_interval(job);
-        if (event.value > 0) job.reported_work = event.value;
+        job.reported_work = event.value;
         job.setbacks = 0;
         if (job.phase != Phase::kEnded) ++job.restarts;
         dispatch_.release(event.job);

@@ -47,6 +47,18 @@ TEST_F(ControllerTest, AttainedServiceIsTheSumOfRunningIntervals) {
   EXPECT_EQ(job(a).attained_device_s(now_), 50);
 }
 
+// A job that is stopped while it still loads has done nothing, however long it ran.
+TEST_F(ControllerTest, AStopTellsHowMuchWorkWasDone) {
+  const JobId a = submit(2);
+  start(a, {0, 1});
+  answer(executor_.last());
+  now_ = 25;
+  EXPECT_EQ(job(a).believed_work(now_), 25) << "nothing was heard from it";
+  stop(a);
+  answer(executor_.last());
+  EXPECT_EQ(job(a).believed_work(now_), 0);
+}
+
 TEST_F(ControllerTest, AFinishedJobFreesItsDevicesOnce) {
   const JobId a = submit(2);
   start(a, {0, 1});

@@ -94,6 +94,7 @@ const std::map<std::string, Allocator>& allocators() {
       {"fill", {assemble_fill, false, true}},
       {"quota", {assemble_quota, false, true}},
       {"reserve", {assemble_reserve, false, true}},
+      {"min-share", {assemble_min_share, false, true}},
       {"auction", {assemble_auction, false, true}},
       {"market", {assemble_market, false, true}},
       {"share", {assemble_share, false, true, true}},

@@ -18,6 +18,7 @@ const std::vector<Composition>& known_policies() {
       policies::drf(),
       policies::quota(),
       policies::edf(),
+      policies::elasticflow(),
       policies::themis(),
       policies::shockwave(),
       policies::allox(),

@@ -8,6 +8,7 @@ namespace weft {
 Result<std::unique_ptr<Policy>> assemble_fill(const Composition& composition);
 Result<std::unique_ptr<Policy>> assemble_quota(const Composition& composition);
 Result<std::unique_ptr<Policy>> assemble_reserve(const Composition& composition);
+Result<std::unique_ptr<Policy>> assemble_min_share(const Composition& composition);
 Result<std::unique_ptr<Policy>> assemble_auction(const Composition& composition);
 Result<std::unique_ptr<Policy>> assemble_market(const Composition& composition);
 Result<std::unique_ptr<Policy>> assemble_share(const Composition& composition);

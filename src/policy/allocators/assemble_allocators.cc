@@ -5,6 +5,7 @@
 #include "policy/allocators/auction.h"
 #include "policy/allocators/fill.h"
 #include "policy/allocators/market.h"
+#include "policy/allocators/min_share.h"
 #include "policy/allocators/quota.h"
 #include "policy/allocators/reserve.h"
 
@@ -61,6 +62,16 @@ Assembled assemble_reserve(const Composition& c) {
   options.lease = at_least_one(settings, "lease", options.lease, mistake);
   options.reject = settings.word("refused", "best-effort", {"best-effort", "reject"}) == "reject";
   return unless(mistake, with_place<ReservePolicy>(c, settings, options));
+}
+
+Assembled assemble_min_share(const Composition& c) {
+  Settings settings(c.allocate);
+  MinShareOptions options;
+  std::string mistake;
+  options.restart = settings.number("restart", options.restart);
+  options.lease = at_least_one(settings, "lease", options.lease, mistake);
+  options.reject = settings.word("refused", "best-effort", {"best-effort", "reject"}) == "reject";
+  return unless(mistake, with_place<MinSharePolicy>(c, settings, options));
 }
 
 Assembled assemble_auction(const Composition& c) {

@@ -41,14 +41,16 @@ bool Calendar::find(JobId id, const Window& window, Booking& out) const {
   }
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
-  const Configuration& c = job.spec->requested();
+  const Configuration& c = job.spec->menu->configurations[window.configuration];
   const double needed = static_cast<double>(c.devices) * c.milli / kWhole * job.spec->min_replicas;
   const double all = state_.cluster().device_count();
   for (Seconds at : times) {
     if (at + window.length > window.latest_end) return false;
     if (booked_at(at) + needed > all + 1e-9) continue;
     const State then = taken_between(at, at + window.hold);
-    if (!place_.place(then, job, 0, job.spec->min_replicas, out.allocation)) continue;
+    if (!place_.place(then, job, window.configuration, job.spec->min_replicas, out.allocation)) {
+      continue;
+    }
     out.job = id;
     out.from = at;
     out.to = at + window.hold;

@@ -20,6 +20,7 @@ struct Window {
   Seconds length = 0;  // believed run time
   Seconds hold = 0;    // how long the devices are booked, at least `length`
   Seconds latest_end = kNever;
+  std::uint16_t configuration = 0;
 };
 
 class Calendar {

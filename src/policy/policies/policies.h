@@ -26,6 +26,7 @@ Composition gittins();
 Composition drf();
 Composition quota();
 Composition edf();
+Composition elasticflow();
 Composition themis();
 Composition shockwave();
 Composition allox();
