@@ -86,7 +86,9 @@ void DecisionLog::command(Seconds at, const Command& c) {
   fmt::format_to(out, "{} command {} job={} epoch={} number={}", at, name_of(c.kind), c.job,
                  c.epoch, c.number);
   if (c.allocation != nullptr) {
-    fmt::format_to(out, " configuration={} devices=", c.allocation->configuration);
+    fmt::format_to(out, " configuration={}", c.allocation->configuration);
+    if (c.allocation->watts_cap > 0) fmt::format_to(out, " cap={}W", c.allocation->watts_cap);
+    fmt::format_to(out, " devices=");
     for (size_t i = 0; i < c.allocation->devices.size(); ++i) {
       const DeviceShare& share = c.allocation->devices[i];
       fmt::format_to(out, "{}{}", i == 0 ? "" : ",", share.device);

@@ -49,6 +49,7 @@ nlohmann::ordered_json run_json(const RunResult& run, double load) {
   j["lost_gpu_hours"] = run.lost_gpu_hours;
   j["cost"] = run.cost;
   j["energy_kwh"] = run.energy_kwh;
+  j["peak_kw"] = run.peak_kw;
   j["restarts"] = run.restarts;
   j["served"] = run.served;
   j["decisions"] = run.decisions;

@@ -31,6 +31,7 @@ struct HostShare {
 // configuration asks for nothing beside devices.
 struct Allocation {
   std::uint16_t configuration = 0;  // index into the menu
+  std::uint16_t watts_cap = 0;      // of each device; 0: none but the configuration's
   std::uint32_t replicas = 1;
   std::vector<DeviceShare> devices;
   std::vector<HostShare> hosts;

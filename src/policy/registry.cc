@@ -19,6 +19,7 @@ const std::vector<Composition>& known_policies() {
       policies::quota(),
       policies::edf(),
       policies::elasticflow(),
+      policies::min_energy(),
       policies::themis(),
       policies::shockwave(),
       policies::allox(),

@@ -4,29 +4,13 @@
 
 namespace weft {
 
-double busy_watts(const DeviceType& type, double watts_cap) {
-  if (type.power.empty()) return 0;
-  const double most = type.power.back().watts;
-  return watts_cap > 0 ? std::min(watts_cap, most) : most;
-}
-
-double capped_speed(const DeviceType& type, double watts_cap) {
-  if (type.power.empty() || watts_cap <= 0 || watts_cap >= type.power.back().watts) return 1;
-  // Linear between the points of the curve; below the first, proportional to power.
-  const PowerPoint* below = nullptr;
-  for (const PowerPoint& point : type.power) {
-    if (point.watts >= watts_cap) {
-      if (below == nullptr) return point.speed * watts_cap / point.watts;
-      const double part = (watts_cap - below->watts) / (point.watts - below->watts);
-      return below->speed + part * (point.speed - below->speed);
-    }
-    below = &point;
-  }
-  return 1;
-}
-
 Metrics::Metrics(const Cluster& cluster, bool record)
-    : cluster_(cluster), record_(record), used_s_(cluster.types.size()) {}
+    : cluster_(cluster), record_(record), used_s_(cluster.types.size()) {
+  for (TypeId type = 0; type < cluster.types.size(); ++type) {
+    watts_ += cluster.device_count(type) * cluster.types[type].idle_watts;
+  }
+  peak_watts_ = watts_;
+}
 
 void Metrics::now(Seconds at, std::uint32_t active_jobs, std::uint32_t waiting, double busy,
                   double fragmented) {
@@ -42,6 +26,7 @@ void Metrics::now(Seconds at, std::uint32_t active_jobs, std::uint32_t waiting, 
   }
   busy_ = busy;
   fragmented_ = fragmented;
+  peak_watts_ = std::max(peak_watts_, watts_);
 }
 
 void Metrics::used(NodeId id, double devices, Seconds from, Seconds to, double watts) {
@@ -71,6 +56,7 @@ void Metrics::finish(Seconds makespan, RunResult& result) const {
     joules += std::max(0.0, idle_s) * cluster_.types[type].idle_watts;
   }
   result.energy_kwh = joules / 3.6e6;
+  result.peak_kw = peak_watts_ / 1e3;
   result.samples = samples_;
 }
 

@@ -54,7 +54,8 @@ struct RunResult {
   double utilization = 0;    // busy device time over device time until the last job ended
   double fragmentation = 0;  // share of device time that stayed idle while at least one job waited
   double gpu_hours = 0, cost = 0, energy_kwh = 0, lost_gpu_hours = 0;
-  double served = 1;  // of the services' requests
+  double peak_kw = 0;  // largest draw of all devices, idle ones included
+  double served = 1;   // of the services' requests
   double decision_p50_s = 0, decision_p99_s = 0, decision_max_s = 0;
   double cpu_s = 0, parse_s = 0;
   std::int64_t peak_rss_bytes = 0;
@@ -76,6 +77,9 @@ class Metrics {
   // Devices of the node were used for this time at this draw each.
   void used(NodeId node, double devices, Seconds from, Seconds to, double watts);
 
+  // From now on so much more, or less, is drawn than before.
+  void draw(double watts_more) { watts_ += watts_more; }
+
   void finish(Seconds makespan, RunResult& result) const;
 
  private:
@@ -86,13 +90,9 @@ class Metrics {
   double busy_ = 0, busy_s_ = 0, fragmented_ = 0, fragmented_s_ = 0;
   double cost_ = 0;
   double busy_joules_ = 0;
+  double watts_ = 0, peak_watts_ = 0;
   std::vector<double> used_s_;  // device-seconds by type
   std::vector<Sample> samples_;
 };
-
-// The draw of one device of the type under load, capped at `watts_cap` if above 0; 0 if unknown.
-double busy_watts(const DeviceType& type, double watts_cap);
-// Its speed at that cap, relative to uncapped.
-double capped_speed(const DeviceType& type, double watts_cap);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/power.h"
 #include "sim/sim_testing.h"
 
 namespace weft {
@@ -45,18 +46,19 @@ TEST(Metrics, EnergyIsBusyDrawPlusIdleDraw) {
   EXPECT_DOUBLE_EQ(result.energy_kwh, 0.3 + 3 * 0.05);
 }
 
-TEST(Power, SpeedUnderACap) {
-  DeviceType type;
-  EXPECT_EQ(capped_speed(type, 100), 1) << "no curve, no effect";
-  EXPECT_EQ(busy_watts(type, 100), 0);
-  type.power = {{100, 0.5}, {200, 0.8}, {300, 1}};
-  EXPECT_EQ(capped_speed(type, 0), 1);
-  EXPECT_EQ(capped_speed(type, 500), 1);
-  EXPECT_DOUBLE_EQ(capped_speed(type, 250), 0.9);
-  EXPECT_DOUBLE_EQ(capped_speed(type, 100), 0.5);
-  EXPECT_DOUBLE_EQ(capped_speed(type, 50), 0.25) << "below the curve: in proportion";
-  EXPECT_EQ(busy_watts(type, 250), 250);
-  EXPECT_EQ(busy_watts(type, 0), 300);
+TEST(Metrics, ThePeakIsTheLargestDrawThatLasted) {
+  Cluster cluster = testing_cluster("1x2");
+  cluster.types[0].idle_watts = 50;
+  Metrics metrics(cluster, false);
+  metrics.draw(250);
+  metrics.draw(250);  // one job hands over to the next
+  metrics.draw(-250);
+  metrics.now(0, 1, 0, 1, 0);
+  metrics.draw(-250);
+  metrics.now(10, 0, 0, 0, 0);
+  RunResult result;
+  metrics.finish(10, result);
+  EXPECT_DOUBLE_EQ(result.peak_kw, 0.35);
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ inline Cluster random_cluster(Random& random) {
   Cluster cluster = testing_cluster(text);
   for (size_t t = 0; t < cluster.types.size(); ++t) {
     cluster.types[t].speed = 1.0 / (1.0 + static_cast<double>(t));
+    cluster.types[t].idle_watts = 40;
+    cluster.types[t].power = {{100, 0.5}, {200, 0.8}, {300, 1}};
   }
   for (size_t n = 1; n < cluster.nodes.size(); ++n) {
     if (random.chance(0.2)) cluster.nodes[n].node_class = NodeClass::kSpot;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "model/power.h"
 
 namespace weft {
 
@@ -95,6 +96,7 @@ void World::execute(const Command& command, bool refuse, Seconds now) {
 
 void World::occupy(JobId id, const Allocation& allocation) {
   for (const DeviceShare& share : allocation.devices) {
+    metrics_.draw(draw_of(id, share));
     std::uint16_t& used = used_milli_[share.device];
     CHECK_MSG(used + share.milli <= kWhole, "two jobs run on one device");
     used = static_cast<std::uint16_t>(used + share.milli);
@@ -126,7 +128,7 @@ void World::close_stay(JobId id, Seconds now) {
     const auto count = static_cast<std::uint16_t>(next - i);
     const double devices = static_cast<double>(count) * first.milli / kWhole;
     metrics_.used(node, devices, job.run->stay_from, now,
-                  busy_watts(cluster_.types[cluster_.nodes[node].type], c.watts_cap));
+                  busy_watts(cluster_.types[cluster_.nodes[node].type], cap_of(c, job.run->held)));
     if (options_.record_timeline && stayed > 0) {
       timeline_.push_back({id, first.device, count, first.milli, job.run->stay_from, now});
     }
@@ -139,6 +141,7 @@ void World::vacate(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
   close_stay(id, now);
   for (const DeviceShare& share : job.run->held.devices) {
+    metrics_.draw(-draw_of(id, share));
     used_milli_[share.device] = static_cast<std::uint16_t>(used_milli_[share.device] - share.milli);
     busy_milli_ -= share.milli;
     if (share.milli < kWhole) {
@@ -197,7 +200,7 @@ double World::true_rate(JobId id) const {
   const TrueJob& job = jobs_[id];
   const Configuration& c = job.trace->submission->menu->configurations[job.run->held.configuration];
   const DeviceType& type = cluster_.types[cluster_.type_of(job.run->held.devices.front().device)];
-  double rate = capped_speed(type, c.watts_cap);
+  double rate = capped_speed(type, cap_of(c, job.run->held));
   rate *= job.agent != nullptr ? job.agent->rate() : c.rate * c.efficiency;
   if (c.type == kAnyType && job.agent == nullptr) rate *= type.speed;
   if (c.scattered_rate > 0 && job.run->held.devices.size() > 1) {

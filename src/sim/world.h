@@ -89,6 +89,8 @@ class World {
   void occupy(JobId id, const Allocation& allocation);
   void vacate(JobId id, Seconds now);
   void close_stay(JobId id, Seconds now);
+  // Watts above idle that this part of what the job holds draws.
+  double draw_of(JobId id, const DeviceShare& share) const;
   // Counts progress so far and forgets the scheduled finish.
   void settle(TrueJob& job, Seconds now);
   // Ends the run, whatever the reason: what it did is counted and its devices are left.

@@ -1,8 +1,16 @@
-// What running jobs tell of themselves, and elastic jobs: their speed changes with the epoch and
-// when their agents tune the batch size.
+// What running jobs draw and tell of themselves, and elastic jobs: their speed changes with the
+// epoch and when their agents tune the batch size.
+#include "model/power.h"
 #include "sim/world.h"
 
 namespace weft {
+
+double World::draw_of(JobId id, const DeviceShare& share) const {
+  const TrueJob& job = jobs_[id];
+  const Configuration& c = job.trace->submission->menu->configurations[job.run->held.configuration];
+  const DeviceType& type = cluster_.types[cluster_.type_of(share.device)];
+  return (busy_watts(type, cap_of(c, job.run->held)) - type.idle_watts) * share.milli / kWhole;
+}
 
 void World::report_rate(JobId id, Seconds now) {
   const TrueJob& job = jobs_[id];

@@ -61,6 +61,16 @@ Assembled assemble_reserve(const Composition& c) {
   std::string mistake;
   options.lease = at_least_one(settings, "lease", options.lease, mistake);
   options.reject = settings.word("refused", "best-effort", {"best-effort", "reject"}) == "reject";
+  if (settings.word("power", "full", {"full", "saving"}) == "saving") {
+    PowerOptions power;
+    power.limit_w = 1e3 * settings.number("limit-kw", 0);
+    power.energy_weight = settings.number("energy-weight", power.energy_weight);
+    if (power.energy_weight > 1) {
+      mistake =
+          fmt::format("setting 'energy-weight' is {}; it must be at most 1", power.energy_weight);
+    }
+    options.power = power;
+  }
   return unless(mistake, with_place<ReservePolicy>(c, settings, options));
 }
 

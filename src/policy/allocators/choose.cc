@@ -79,7 +79,8 @@ void ChooseRound::gather() {
       if (!movable(job)) continue;
       for (const DeviceShare& share : job.held.devices) {
         const NodeId node = cluster.node_of(share.device);
-        round_.capacity[cluster.nodes[node].type] += state_.ledger.device_in_service(node, share.device);
+        round_.capacity[cluster.nodes[node].type] +=
+            state_.ledger.device_in_service(node, share.device);
       }
     } else if (job.held_back_until > state_.now) {
       continue;

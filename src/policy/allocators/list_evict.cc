@@ -56,8 +56,8 @@ void ListWalk::scale_services() {
     }
     while (job.held.replicas < wanted) {
       Allocation extra;
-      const bool found = place(job, 1, extra) ||
-                         (policy_.options_.preempt && evict_for(job, filed(id), 1, extra));
+      const bool found =
+          place(job, 1, extra) || (policy_.options_.preempt && evict_for(job, filed(id), 1, extra));
       if (!found) break;
       draft_.move(id, with_more_replicas(state_.cluster(), c, job.held, extra));
     }

@@ -13,6 +13,8 @@ namespace {
 // Booking all anew takes the cube of their number: with more than this many, admission looks only
 // for room between them.
 constexpr size_t kMostRebooked = 32;
+// Keeps the ends of jobs apart from the bookings after them, whatever rounding does.
+constexpr Seconds kPad = 1e-3;
 
 struct ReserveMemory : PolicyMemory {
   std::vector<bool> admitted;     // by job
@@ -30,7 +32,9 @@ class ReserveWalk {
         draft_(draft),
         memory_(memory),
         state_(draft.state()),
-        standing_(state_, place) {}
+        standing_(state_, place) {
+    if (options.power) power_.emplace(state_, *options.power);
+  }
 
   void run(const Change& change) {
     memory_.admitted.resize(state_.jobs.size());
@@ -43,6 +47,7 @@ class ReserveWalk {
     admit(change.arrived);
     start_booked();
     fill_rest();
+    if (power_) set_caps();
     for (const Booking& booking : memory_.bookings) draft_.wake_at(booking.from);
     PlanWalk::wake_for_held_back(draft_);
   }
@@ -55,11 +60,18 @@ class ReserveWalk {
   bool gives_way(const JobState& job) const {
     return !admitted(job.id) && job.spec->preemptible && job.spec->kind != WorkloadKind::kService;
   }
-  Seconds left(const JobState& job) const;
+  Seconds left(const JobState& job, std::uint16_t configuration, bool uncapped = false) const;
+  Seconds left(const JobState& job) const { return left(job, job.held.configuration); }
+  // How long devices are booked for a job that needs this time.
   Seconds in_leases(Seconds time) const {
+    if (power_ && time > 1e-6) return time + kPad;
     return std::max(1.0, std::ceil(time / options_.lease - 1e-9)) * options_.lease;
   }
-  Window window(JobId id, bool strict) const;
+  std::vector<std::uint16_t> shapes(const JobState& job, bool promised) const {
+    return power_ ? power_->shapes(job, promised) : std::vector<std::uint16_t>{0};
+  }
+  Window window(JobId id, bool strict, std::uint16_t configuration) const;
+  bool find(const Calendar& calendar, JobId id, bool strict, Booking& out) const;
   void note_standing();
   bool book(std::vector<JobId> jobs, bool strict, Bookings& out) const;
   std::vector<JobId> waiting_admitted() const;
@@ -69,44 +81,65 @@ class ReserveWalk {
   bool try_admit(JobId id);
   void start_booked();
   void fill_rest();
-  bool fill_firm(JobId id);
+  bool fill_firm(JobId id, std::uint16_t configuration);
+  void set_caps();
 
   const ReserveOptions& options_;
   const Place& place_;
   Draft& draft_;
   ReserveMemory& memory_;
   const State& state_;
-  Calendar standing_;  // placed jobs that do not give way
+  Calendar standing_;  // placed jobs that do not give way, and devices without power
+  std::optional<PowerCaps> power_;
 };
 
-// Believed seconds left, on the slowest devices it may get or on those it has.
-Seconds ReserveWalk::left(const JobState& job) const {
+// Believed seconds left on the configuration, on the slowest devices it may get or on those it has;
+// at the speed that is sure, or uncapped.
+Seconds ReserveWalk::left(const JobState& job, std::uint16_t configuration, bool uncapped) const {
   const Cluster& cluster = state_.cluster();
+  const Configuration& asked = job.spec->requested();
+  const Configuration& c = job.spec->menu->configurations[configuration];
+  const auto speed_on = [&](TypeId type) {
+    const double speed = c.type == kAnyType ? cluster.types[type].speed : 1;
+    return power_ && !uncapped ? speed * power_->sure_speed(type) : speed;
+  };
   double speed = 1;
-  if (job.spec->requested().type == kAnyType) {
-    if (job.phase == Phase::kPlaced) {
-      speed = cluster.types[cluster.type_of(job.held.devices.front().device)].speed;
-    } else {
-      for (const DeviceType& type : cluster.types) speed = std::min(speed, type.speed);
+  if (job.phase == Phase::kPlaced) {
+    speed = speed_on(cluster.type_of(job.held.devices.front().device));
+  } else if (c.type != kAnyType) {
+    speed = speed_on(c.type);
+  } else {
+    for (TypeId type = 0; type < cluster.types.size(); ++type) {
+      speed = std::min(speed, speed_on(type));
     }
   }
-  return job.remaining_s(state_.now) / std::max(speed, 1e-9);
+  const double work_rate = c.rate * c.efficiency;
+  const double longer = work_rate > 0 && asked.rate > 0 ? asked.rate / work_rate : 1;
+  return job.remaining_s(state_.now) * longer / std::max(speed, 1e-9);
 }
 
-Window ReserveWalk::window(JobId id, bool strict) const {
+Window ReserveWalk::window(JobId id, bool strict, std::uint16_t configuration) const {
   const JobState& job = state_.job(id);
-  const Seconds length = left(job);
+  const Seconds length = left(job, configuration);
   return {std::max(state_.now, job.held_back_until), length, in_leases(length),
-          strict ? job.spec->deadline : kNever};
+          strict ? job.spec->deadline : kNever, configuration};
+}
+
+bool ReserveWalk::find(const Calendar& calendar, JobId id, bool strict, Booking& out) const {
+  for (std::uint16_t shape : shapes(state_.job(id), true)) {
+    if (calendar.find(id, window(id, strict, shape), out)) return true;
+  }
+  return false;
 }
 
 void ReserveWalk::note_standing() {
+  if (power_ && !power_->dark().empty()) standing_.add({kNoJob, power_->dark(), 0, kNever});
   for (JobId id : state_.active) {
     const JobState& job = state_.job(id);
     if (job.phase != Phase::kPlaced || gives_way(job)) continue;
     // A job that outlives what was believed is given more leases, again and again.
     Seconds& until = memory_.until[id];
-    if (until <= state_.now || state_.now + left(job) > until + 1e-6) {
+    if (power_ || until <= state_.now || state_.now + left(job) > until + 1e-6) {
       until = state_.now + in_leases(left(job));
     }
     standing_.add({id, job.held, state_.now, until});
@@ -123,7 +156,7 @@ bool ReserveWalk::book(std::vector<JobId> jobs, bool strict, Bookings& out) cons
   out.clear();
   for (JobId id : jobs) {
     Booking booking;
-    if (!calendar.find(id, window(id, strict), booking)) {
+    if (!find(calendar, id, strict, booking)) {
       if (strict) return false;
       continue;
     }
@@ -153,7 +186,8 @@ void ReserveWalk::move_up() {
     for (const Booking& booking : memory_.bookings) {
       if (booking.job != memory_.bookings[i].job) others.add(booking);
     }
-    Window at_once = window(memory_.bookings[i].job, true);
+    const Booking& booked = memory_.bookings[i];
+    Window at_once = window(booked.job, true, booked.allocation.configuration);
     at_once.latest_end = std::min(at_once.latest_end, state_.now + at_once.length);
     Booking sooner;
     if (others.find(memory_.bookings[i].job, at_once, sooner)) {
@@ -183,7 +217,7 @@ bool ReserveWalk::try_admit(JobId id) {
   Calendar calendar = standing_;
   for (const Booking& booking : memory_.bookings) calendar.add(booking);
   Booking between;
-  if (calendar.find(id, window(id, true), between)) {
+  if (find(calendar, id, true, between)) {
     memory_.bookings.push_back(std::move(between));
     return true;
   }
@@ -241,7 +275,7 @@ void ReserveWalk::start_booked() {
 }
 
 // A job that may not be stopped: only where nothing is booked before it is believed to end.
-bool ReserveWalk::fill_firm(JobId id) {
+bool ReserveWalk::fill_firm(JobId id, std::uint16_t configuration) {
   const JobState& job = state_.job(id);
   Calendar calendar = standing_;
   for (const Booking& booking : memory_.bookings) calendar.add(booking);
@@ -252,9 +286,9 @@ bool ReserveWalk::fill_firm(JobId id) {
     }
   }
   const bool service = job.spec->kind == WorkloadKind::kService;
-  const Seconds length = service ? kNever : left(job);
+  const Seconds length = service ? kNever : left(job, configuration);
   Booking now;
-  if (!calendar.find(id, {state_.now, 0, length, state_.now}, now)) return false;
+  if (!calendar.find(id, {state_.now, 0, length, state_.now, configuration}, now)) return false;
   if (!state_.ledger.has_room(now.allocation)) return false;
   memory_.until[id] = now.to;
   standing_.add(now);
@@ -278,15 +312,41 @@ void ReserveWalk::fill_rest() {
     if (job.phase != Phase::kWaiting || admitted(id) || job.held_back_until > state_.now) continue;
     if (std::find(rejected.begin(), rejected.end(), id) != rejected.end()) continue;
     if (free.ledger.free_whole_total() == 0) return;
-    Allocation found;
-    if (!place_.place(free, job, 0, job.spec->min_replicas, found)) continue;
-    if (gives_way(job)) {
-      take_rest(free.ledger, found);
-      draft_.start(id, std::move(found));
-    } else if (fill_firm(id)) {
-      take_rest(free.ledger, job.held);
+    for (std::uint16_t shape : shapes(job, false)) {
+      Allocation found;
+      if (!place_.place(free, job, shape, job.spec->min_replicas, found)) continue;
+      if (gives_way(job)) {
+        take_rest(free.ledger, found);
+        draft_.start(id, std::move(found));
+      } else if (fill_firm(id, shape)) {
+        take_rest(free.ledger, job.held);
+      }
+      break;
     }
   }
+}
+
+void ReserveWalk::set_caps() {
+  std::vector<PowerCaps::Holder> holders;
+  for (JobId id : state_.active) {
+    const JobState& job = state_.job(id);
+    if (job.phase != Phase::kPlaced) continue;
+    PowerCaps::Holder& holder = holders.emplace_back();
+    holder.job = id;
+    holder.promised = admitted(id);
+    holder.left = left(job, job.held.configuration, true);
+    if (gives_way(job)) continue;
+    if (admitted(id)) holder.latest_end = job.spec->deadline;
+    for (const Booking& booking : memory_.bookings) {
+      if (in_each_others_way(job.held, booking.allocation)) {
+        holder.latest_end = std::min(holder.latest_end, booking.from);
+      }
+    }
+    holder.latest_end -= kPad;
+    // Nobody knows when a service has done enough.
+    if (job.spec->kind == WorkloadKind::kService) holder.latest_end = state_.now;
+  }
+  power_->set(draft_, holders);
 }
 
 }  // namespace

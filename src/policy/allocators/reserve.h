@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "policy/allocators/calendar.h"
+#include "policy/allocators/power_caps.h"
 #include "policy/policy.h"
 
 namespace weft {
@@ -13,6 +15,8 @@ namespace weft {
 struct ReserveOptions {
   Seconds lease = 60;   // devices are booked for whole leases
   bool reject = false;  // what cannot be admitted is rejected instead of run as best effort
+  // If given, energy is saved: see below.
+  std::optional<PowerOptions> power;
 };
 
 // Earliest deadline first with admission, leases and best effort (Chronus, SoCC'21). A job with a
@@ -22,8 +26,14 @@ struct ReserveOptions {
 // one ends early, those that fit move up in order of deadlines. Other jobs run in order of arrival
 // on what is left for at least one lease, and are stopped when a booking begins; those that may not
 // be stopped start only where nothing is booked before they are believed to end.
-// Believes the estimates; starts and restarts are taken to cost nothing.
-// Cost: O(n^2 + devices) for each admission and each booked job when one ends, n being booked jobs.
+// With `power`, what is promised is promised at the speed that the power limit leaves to all
+// devices at once, on the configuration that takes least energy among those that end in time, for
+// as long as it takes and not for whole leases. A placed job then has the cap that costs least:
+// with a promise the least energy that ends it before its deadline and before the next booking of
+// its devices, else the least weighted sum of energy and time. Caps are set anew at every decision,
+// which costs no restart, so a newcomer finds the devices free as early as without caps from then
+// on. Believes the estimates; starts and restarts are taken to cost nothing. Cost: O(n^2 + devices)
+// for each admission and each booked job when one ends, n being booked jobs.
 class ReservePolicy : public Policy {
  public:
   ReservePolicy(std::string name, ReserveOptions options, std::unique_ptr<Place> place)

@@ -27,6 +27,7 @@ Composition drf();
 Composition quota();
 Composition edf();
 Composition elasticflow();
+Composition min_energy();
 Composition themis();
 Composition shockwave();
 Composition allox();
