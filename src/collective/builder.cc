@@ -43,6 +43,14 @@ Op copy(Cells source, Cells target) {
   return {.kind = Kind::kCopy, .peer = {}, .source = source, .target = target};
 }
 
+void idle(std::int64_t count, Rounds& rounds) {
+  if (count > 0) rounds.push_back({.repeat = count});
+}
+
+Rounds alone(int cells) {
+  return {{.ops = {copy(range(Buffer::kInput, 0, cells), range(Buffer::kOutput, 0, cells))}}};
+}
+
 Schedule make_schedule(Operation operation, std::string algorithm, int ranks, int chunks,
                        int streams, std::vector<HelperKind> helpers) {
   Schedule schedule;

@@ -23,6 +23,12 @@ Op receive(Walk peer, Cells target);
 Op receive_reduce(Walk peer, Cells source, Cells target);
 Op copy(Cells source, Cells target);
 
+// Nothing to do in `count` rounds; appended only when there are any.
+void idle(std::int64_t count, Rounds& rounds);
+
+// The operations by which a rank on its own has its result: all input cells are copied.
+Rounds alone(int cells);
+
 // A schedule with `chunks` equal chunks and one empty stream list per endpoint and stream.
 Schedule make_schedule(Operation operation, std::string algorithm, int ranks, int chunks,
                        int streams = 1, std::vector<HelperKind> helpers = {});

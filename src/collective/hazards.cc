@@ -28,6 +28,19 @@ std::int64_t cell_number(const Schedule& schedule, int endpoint, Buffer buffer, 
   return -1;
 }
 
+// In place, a copy of input cells to the output cells of the same chunks does nothing.
+bool Hazards::copies_onto_itself(int endpoint, const Op& op, std::int64_t iteration) const {
+  if (op.kind != Kind::kCopy || !schedule_->in_place || op.source.buffer != Buffer::kInput ||
+      op.target.buffer != Buffer::kOutput) {
+    return false;
+  }
+  for (int j = 0; j < op.source.count; ++j) {
+    const int from = op.source.at(iteration, j);
+    if (alias_of(*schedule_, endpoint, from) != op.target.at(iteration, j)) return false;
+  }
+  return true;
+}
+
 void Hazards::gather(int endpoint, const Round& round, std::int64_t iteration) {
   accesses_.clear();
   const auto number = [&](const Cells& cells, int j) {
@@ -35,6 +48,7 @@ void Hazards::gather(int endpoint, const Round& round, std::int64_t iteration) {
   };
   for (int o = 0; o < static_cast<int>(round.ops.size()); ++o) {
     const Op& op = round.ops[static_cast<std::size_t>(o)];
+    if (copies_onto_itself(endpoint, op, iteration)) continue;
     if (op.kind != Kind::kReceive) {
       for (int j = 0; j < op.source.count; ++j) {
         const std::int64_t cell = number(op.source, j);

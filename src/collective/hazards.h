@@ -38,6 +38,7 @@ class Hazards {
     bool writes = false;
     bool adds = false;  // a write that adds to what is there
   };
+  bool copies_onto_itself(int endpoint, const Op& op, std::int64_t iteration) const;
   void gather(int endpoint, const Round& round, std::int64_t iteration);
   std::string check_cell(const Round& round, std::size_t begin, std::size_t end) const;
   int root(int op);

@@ -60,7 +60,8 @@ Value Machine::read(Lane& lane, const Cells& cells, int j) {
     value.ranks = tracking_.keys[static_cast<std::size_t>(lane.endpoint)];
     if (number < 0) return value;
     Value& shared = mine[static_cast<std::size_t>(number)];
-    if (shared.chunk != Value::kNothing) {
+    const bool as_it_was = shared.chunk == value.chunk && shared.ranks == value.ranks;
+    if (shared.chunk != Value::kNothing && !as_it_was) {
       fail(
           lane, chunk,
           fmt::format("reads the input, which the output overwrote in round {}; it is not in place",

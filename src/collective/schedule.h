@@ -108,7 +108,7 @@ struct Round {
 struct Weights {
   std::int64_t count = 0;
   std::uint64_t each = 1;
-  std::vector<std::uint64_t> list;
+  std::vector<std::uint64_t> list = {};
 
   std::uint64_t at(std::int64_t i) const {
     return list.empty() ? each : list[static_cast<std::size_t>(i)];

@@ -18,7 +18,7 @@ Rounds reduce_scatter_rounds(int r, int p) {
   };
   const auto partial = [](int i) { return moving(Buffer::kScratch, i % 2, 1, 2); };
   const Cells own = range(Buffer::kOutput, 0, 1);
-  if (p == 1) return {{.ops = {copy(input(0), own)}}};
+  if (p == 1) return alone(1);
   Rounds rounds = {{.ops = {send(to(c.next), input(r - 1)),
                             receive_reduce(to(c.prev), input(r - 2), p == 2 ? own : partial(0))}}};
   if (p > 3) {
