@@ -47,7 +47,8 @@ ScheduleRun::Channel& ScheduleRun::channel(int from, int to, int stream) {
   return channels_[key];
 }
 
-void ScheduleRun::post_send(std::uint32_t lane_id, const Op& op, double density) {
+void ScheduleRun::post_send(std::uint32_t lane_id, const Op& op, std::int32_t group,
+                            double density) {
   Lane& lane = lanes_[lane_id];
   const int to = op.peer.at(lane.cursor.iteration());
   Channel& chan = channel(lane.endpoint, to, lane.stream);
@@ -60,6 +61,7 @@ void ScheduleRun::post_send(std::uint32_t lane_id, const Op& op, double density)
   message.round = lane.cursor.number();
   message.bytes = bytes_of(lane, op) * density;
   message.streamed = op.streamed;
+  message.sender_group = group;
   const auto vertex = [&](int endpoint) {
     return task_.placement.vertex[static_cast<std::size_t>(endpoint)];
   };
@@ -80,39 +82,46 @@ void ScheduleRun::post_send(std::uint32_t lane_id, const Op& op, double density)
   }
 }
 
-void ScheduleRun::post_receive(std::uint32_t lane_id, const Op& op) {
+void ScheduleRun::post_receive(std::uint32_t lane_id, const Op& op, std::int32_t group) {
   Lane& lane = lanes_[lane_id];
   Channel& chan = channel(op.peer.at(lane.cursor.iteration()), lane.endpoint, lane.stream);
   ++lane.open;
-  ++lane.unstarted;
-  ++lane.receiving;
-  if (chan.sends.empty()) {
-    const MessageId id = new_message();
-    messages_[id].receiver = static_cast<std::int32_t>(lane_id);
+  if (Forward* forward = forward_of(static_cast<std::int32_t>(lane_id), group)) {
+    ++forward->unstarted;
+    ++forward->receiving;
+  }
+  const bool met = !chan.sends.empty();
+  const MessageId id = met ? chan.sends.front() : new_message();
+  Message& message = messages_[id];
+  message.receiver = static_cast<std::int32_t>(lane_id);
+  message.receiver_group = group;
+  if (!met) {
     chan.receives.push_back(id);
     return;
   }
-  const MessageId id = chan.sends.front();
   chan.sends.pop_front();
-  Message& message = messages_[id];
-  message.receiver = static_cast<std::int32_t>(lane_id);
   if (!message.eager) {
     begin(id);
     return;
   }
   --chan.eager;
-  if (message.begun) receive_started(lane);
+  if (message.begun) receive_started(message);
   if (message.arrived) {
-    end_receive(lane_id);
+    end_receive(message);
     free_messages_.push_back(id);
   }
 }
 
+ScheduleRun::Forward* ScheduleRun::forward_of(std::int32_t lane, std::int32_t group) {
+  if (group == kNobody) return nullptr;
+  return &lanes_[static_cast<std::size_t>(lane)].forward[static_cast<std::size_t>(group)];
+}
+
 void ScheduleRun::begin(MessageId id) {
-  Message& message = messages_[id];
-  Lane& sender = lanes_[static_cast<std::size_t>(message.sender)];
-  if (message.streamed && sender.unstarted > 0) {
-    sender.waiting.push_back(id);
+  const Message& message = messages_[id];
+  Forward* forward = message.streamed ? forward_of(message.sender, message.sender_group) : nullptr;
+  if (forward != nullptr && forward->unstarted > 0) {
+    forward->waiting.push_back(id);
   } else {
     arm(id);
   }
@@ -130,27 +139,27 @@ void ScheduleRun::launch(MessageId id) {
   if (flow >= of_flow_.size()) of_flow_.resize(flow + std::size_t{1});
   of_flow_[flow] = id;
   ++out_.executed_messages;
-  if (message.receiver != kNobody) {
-    receive_started(lanes_[static_cast<std::size_t>(message.receiver)]);
-  }
+  if (message.receiver != kNobody) receive_started(message);
 }
 
-void ScheduleRun::receive_started(Lane& lane) {
-  if (--lane.unstarted > 0) return;
-  const std::vector<MessageId> waiting = std::move(lane.waiting);
-  lane.waiting.clear();
+void ScheduleRun::receive_started(const Message& message) {
+  Forward* forward = forward_of(message.receiver, message.receiver_group);
+  if (forward == nullptr || --forward->unstarted > 0) return;
+  const std::vector<MessageId> waiting = std::move(forward->waiting);
+  forward->waiting.clear();
   for (MessageId id : waiting) arm(id);
 }
 
 // The bytes are through.
 void ScheduleRun::arrived(MessageId id) {
   const Message& message = messages_[id];
-  Lane& sender = lanes_[static_cast<std::size_t>(message.sender)];
-  if (!message.streamed) {
-    complete(id);
-  } else if (sender.receiving > 0) {
-    sender.held.push_back(id);
-  } else if (const Seconds at = sender.received_at + message.latency; at > sim_.now()) {
+  Forward* forward = message.streamed ? forward_of(message.sender, message.sender_group) : nullptr;
+  if (forward != nullptr && forward->receiving > 0) {
+    forward->held.push_back(id);
+    return;
+  }
+  const Seconds at = forward != nullptr ? forward->received_at + message.latency : 0;
+  if (at > sim_.now()) {
     set_timer(at, {Wake::kComplete, id});
   } else {
     complete(id);
@@ -172,20 +181,20 @@ void ScheduleRun::complete(MessageId id) {
     message.arrived = true;
     return;
   }
-  end_receive(static_cast<std::uint32_t>(message.receiver));
+  end_receive(message);
   free_messages_.push_back(id);
 }
 
-void ScheduleRun::end_receive(std::uint32_t lane_id) {
-  Lane& lane = lanes_[lane_id];
-  if (--lane.receiving == 0) {
-    lane.received_at = sim_.now();
-    for (MessageId id : lane.held) {
+void ScheduleRun::end_receive(const Message& message) {
+  Forward* forward = forward_of(message.receiver, message.receiver_group);
+  if (forward != nullptr && --forward->receiving == 0) {
+    forward->received_at = sim_.now();
+    for (MessageId id : forward->held) {
       set_timer(sim_.now() + messages_[id].latency, {Wake::kComplete, id});
     }
-    lane.held.clear();
+    forward->held.clear();
   }
-  close_one(lane_id);
+  close_one(static_cast<std::uint32_t>(message.receiver));
 }
 
 void ScheduleRun::close_one(std::uint32_t lane_id) {

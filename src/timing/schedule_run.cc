@@ -27,7 +27,8 @@ ScheduleRun::ScheduleRun(const ScheduleTask& task)
     : task_(task),
       schedule_(*task.schedule),
       routes_(*task.topology),
-      sim_(speeds(*task.topology)) {
+      sim_(speeds(*task.topology)),
+      hazards_(*task.schedule) {
   CHECK(task.placement.vertex.size() == static_cast<std::size_t>(schedule_.endpoints()));
   for (int endpoint = 0; endpoint < schedule_.endpoints(); ++endpoint) {
     const auto& program = schedule_.programs[static_cast<std::size_t>(endpoint)];
@@ -41,17 +42,33 @@ void ScheduleRun::set_timer(Seconds at, Timer timer) {
   timers_.try_emplace(at).first->second.push_back(timer);
 }
 
+// Which receives bring what each streamed send forwards.
+void ScheduleRun::find_groups(Lane& lane) {
+  const Round& round = lane.cursor.round();
+  groups_.assign(round.ops.size(), kNobody);
+  lane.forward.clear();
+  if (std::none_of(round.ops.begin(), round.ops.end(), [](const Op& op) { return op.streamed; })) {
+    return;
+  }
+  CHECK(hazards_.check(lane.endpoint, round, lane.cursor.iteration()).empty());
+  const std::vector<int>& first = hazards_.groups();
+  groups_.assign(first.begin(), first.end());
+  lane.forward.resize(round.ops.size());
+}
+
 // Posts the operations of the lane's round. Rounds without any end at once.
 void ScheduleRun::enter(std::uint32_t id) {
   Lane& lane = lanes_[id];
   const Round& round = lane.cursor.round();
-  lane.received_at = sim_.now();
+  find_groups(lane);
   ++lane.open;  // holds the round open while its operations are posted
-  for (const Op& op : round.ops) {
-    if (op.kind == Kind::kReceive || op.kind == Kind::kReceiveReduce) post_receive(id, op);
+  for (std::size_t i = 0; i < round.ops.size(); ++i) {
+    const Op& op = round.ops[i];
+    const bool receives = op.kind == Kind::kReceive || op.kind == Kind::kReceiveReduce;
+    if (receives) post_receive(id, op, groups_[i]);
   }
-  for (const Op& op : round.ops) {
-    if (op.kind == Kind::kSend) post_send(id, op, round.density);
+  for (std::size_t i = 0; i < round.ops.size(); ++i) {
+    if (round.ops[i].kind == Kind::kSend) post_send(id, round.ops[i], groups_[i], round.density);
   }
   close_one(id);
 }

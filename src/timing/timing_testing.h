@@ -1,37 +1,29 @@
-// One ideal switch: an uplink and a downlink per endpoint, the latency once per message.
+// Schedules and topologies by name, for tests.
 #pragma once
 
-#include <memory>
-#include <numeric>
+#include <gtest/gtest.h>
 
+#include <numeric>
+#include <string>
+
+#include "collective/algorithms.h"
 #include "timing/schedule_run.h"
 
 namespace weft {
 
-class SwitchPaths : public Paths {
- public:
-  std::uint32_t count(VertexId, VertexId) const override { return 1; }
-  void path(VertexId a, VertexId b, std::uint32_t, std::vector<LinkId>& out) const override {
-    out.push_back(2 * a);
-    out.push_back(2 * b + 1);
-  }
-};
-
-inline Topology one_switch(std::uint32_t endpoints, Seconds latency, double bytes_per_s) {
-  Topology topology;
-  topology.endpoints = endpoints;
-  topology.message_overhead = latency;
-  topology.vertices.resize(endpoints + std::size_t{1}, {VertexKind::kEndpoint, 0});
-  topology.vertices.back() = {VertexKind::kSwitch, 1};
-  for (VertexId e = 0; e < endpoints; ++e) {
-    topology.links.push_back({e, endpoints, bytes_per_s, 0, 0});
-    topology.links.push_back({endpoints, e, bytes_per_s, 0, 0});
-  }
-  topology.paths = std::make_shared<SwitchPaths>();
-  return topology;
+inline Topology topology_of(const std::string& spec, int hosts = 64) {
+  auto topology = read_topology(spec, static_cast<std::uint32_t>(hosts));
+  EXPECT_TRUE(topology.ok()) << (topology.ok() ? "" : topology.error().text());
+  return std::move(topology).value();
 }
 
-// Rank r on endpoint r, every helper on the switch.
+inline collective::Schedule made(const char* algorithm, const collective::Request& request) {
+  auto schedule = collective::generate(algorithm, request);
+  EXPECT_TRUE(schedule.ok()) << (schedule.ok() ? "" : schedule.error().text());
+  return std::move(schedule).value();
+}
+
+// Rank r on endpoint r, every helper on the first switch.
 inline ScheduleTask task_on(const collective::Schedule& schedule, const Topology& topology,
                             double bytes) {
   ScheduleTask task{&schedule, &topology, {}, bytes, {}, false};
