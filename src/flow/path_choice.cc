@@ -51,8 +51,8 @@ std::uint32_t choose_least_loaded(const FlowLabel& flow, std::uint32_t paths,
   return best;
 }
 
-std::vector<std::uint32_t> choose_spray(const FlowLabel& flow, std::uint32_t paths,
-                                        std::uint32_t n, std::uint64_t seed) {
+std::vector<std::uint32_t> choose_spray(const FlowLabel& flow, std::uint32_t paths, std::uint32_t n,
+                                        std::uint64_t seed) {
   n = std::min(n, paths);
   const std::uint64_t start = hash(flow, seed) % paths;
   std::vector<std::uint32_t> chosen;
@@ -76,10 +76,11 @@ Result<PathRule> parse_path_rule(std::string_view text) {
   }
   const std::string close =
       near_miss(std::string(text.substr(0, 100)), {"ecmp", "d-mod-k", "least-loaded", "rail"});
-  return Error{ErrorKind::kInvalidInput,
-               fmt::format("path rule {} is not known{}", shown(text),
-                           close.empty() ? "" : fmt::format("; did you mean '{}'?", close)),
-               "the rules are ecmp, d-mod-k, least-loaded, rail and spray:N with N from 1 to 65536"};
+  return Error{
+      ErrorKind::kInvalidInput,
+      fmt::format("path rule {} is not known{}", shown(text),
+                  close.empty() ? "" : fmt::format("; did you mean '{}'?", close)),
+      "the rules are ecmp, d-mod-k, least-loaded, rail and spray:N with N from 1 to 65536"};
 }
 
 std::vector<std::uint32_t> choose_paths(const PathRule& rule, const FlowLabel& flow,

@@ -38,16 +38,16 @@ std::uint32_t choose_least_loaded(const FlowLabel& flow, std::uint32_t paths,
 
 // `n` different paths, or all if there are fewer, evenly spread from a hashed start: a flow sprayed
 // over them sends an equal part by each. Requires: paths > 0, n > 0.
-std::vector<std::uint32_t> choose_spray(const FlowLabel& flow, std::uint32_t paths,
-                                        std::uint32_t n, std::uint64_t seed = 0);
+std::vector<std::uint32_t> choose_spray(const FlowLabel& flow, std::uint32_t paths, std::uint32_t n,
+                                        std::uint64_t seed = 0);
 
 // A rule by name: "ecmp", "d-mod-k", "least-loaded", "rail" or "spray:N".
 struct PathRule {
   enum class Kind { kEcmp, kDModK, kLeastLoaded, kRail, kSpray };
   Kind kind = Kind::kEcmp;
-  std::uint32_t spray = 1;    // paths per flow
-  std::uint64_t seed = 0;     // of the hash
-  std::uint32_t per_node = 1; // endpoints per machine
+  std::uint32_t spray = 1;     // paths per flow
+  std::uint64_t seed = 0;      // of the hash
+  std::uint32_t per_node = 1;  // endpoints per machine
 };
 Result<PathRule> parse_path_rule(std::string_view text);
 
