@@ -176,6 +176,10 @@ ScheduleTime ScheduleRun::run() {
       fire(node.mapped());
     }
     advance_ready();
+    if (task_.max_messages > 0 && out_.executed_messages > task_.max_messages) {
+      out_.gave_up = true;
+      return std::move(out_);
+    }
   }
   CHECK(active_ == 0);  // a verified schedule ends
   out_.messages += round_messages_;

@@ -22,6 +22,8 @@ struct ScheduleTask {
   double bytes = 0;           // the n of the collective
   std::vector<Seconds> late;  // by rank: seconds after the others that it starts; empty: none
   bool record = false;        // keep every message
+  // Gives up when more messages would have to be executed; 0: never.
+  std::int64_t max_messages = 0;
 };
 
 struct TimedMessage {
@@ -37,6 +39,7 @@ struct ScheduleTime {
   double messages = 0;
   double bytes = 0;                    // put on the wire, links not counted twice
   std::int64_t executed_messages = 0;  // fewer than `messages` where rounds repeat themselves
+  bool gave_up = false;                // nothing above is what it would have become
   std::vector<TimedMessage> recorded;
 };
 

@@ -26,7 +26,7 @@ inline collective::Schedule made(const char* algorithm, const collective::Reques
 // Rank r on endpoint r, every helper on the first switch.
 inline ScheduleTask task_on(const collective::Schedule& schedule, const Topology& topology,
                             double bytes) {
-  ScheduleTask task{&schedule, &topology, {}, bytes, {}, false};
+  ScheduleTask task{&schedule, &topology, {}, bytes, {}, false, 0};
   task.placement.vertex.resize(static_cast<std::size_t>(schedule.endpoints()), topology.endpoints);
   std::iota(task.placement.vertex.begin(), task.placement.vertex.begin() + schedule.ranks, 0);
   return task;
