@@ -121,12 +121,16 @@ class AfsValue : public Value {
 
     void take(size_t j) {
       const std::int32_t index = shares_[j].next;
-      if (shares_[j].taken != kNoOption) {
-        free_[option(shares_[j].taken).type] += option(shares_[j].taken).devices;
-      }
+      const std::int32_t before = shares_[j].taken;
+      if (before != kNoOption) free_[option(before).type] += option(before).devices;
       free_[option(index).type] -= option(index).devices;
       shares_[j].taken = index;
       shares_[j].next = find_next(j);
+      if (before == kNoOption || option(before).type == option(index).type) return;
+      // What it left on the other type may be a step for somebody who had none.
+      for (size_t k = 0; k < shares_.size(); ++k) {
+        if (shares_[k].next == kNoOption) shares_[k].next = find_next(k);
+      }
     }
 
     const ChooseProblem& problem_;
