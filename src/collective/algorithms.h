@@ -18,9 +18,9 @@ struct Request {
   Operation operation = Operation::kAllReduce;
   int ranks = 1;
   int root = 0;
-  int chunks = 1;    // pieces of a pipeline
-  int rings = 2;     // multi-ring
-  int per_node = 1;  // hierarchical, in-network: ranks r*per_node .. share a node or a leaf
+  int chunks = 1;    // pieces of a pipeline; double binary tree: of each of its two trees
+  int rings = 4;     // multi-ring
+  int per_node = 0;  // hierarchical, in-network: ranks in a node or at a leaf; 0: all of them
   std::vector<int> dims = {};  // torus: sides; rank = ((x * dims[1]) + y) * dims[2] + z
   int servers = 0;             // parameter server: helpers that serve; 0: every rank serves a share
   double density = 0.01;       // sparse: part of the values that each rank selects

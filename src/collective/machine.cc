@@ -45,7 +45,10 @@ Machine::Channel& Machine::channel(int from, int to, int stream) {
   const auto endpoints = static_cast<std::uint64_t>(schedule_.endpoints());
   const std::uint64_t pair =
       static_cast<std::uint64_t>(from) * endpoints + static_cast<std::uint64_t>(to);
-  return channels_[pair * kMaxStreams + static_cast<std::uint64_t>(stream)];
+  const std::uint64_t key = pair * kMaxStreams + static_cast<std::uint64_t>(stream);
+  Channel& found = channels_[key];
+  found.key = key;
+  return found;
 }
 
 Status Machine::run() {
@@ -170,9 +173,9 @@ void Machine::post_send(int number, int op) {
   }
   const int peer = o.peer.at(lane.cursor.iteration());
   Channel& link = channel(lane.endpoint, peer, lane.stream);
-  message.eager = std::ssize(link.sends) < schedule_.credits;
+  message.eager = link.sends.size() < static_cast<std::size_t>(schedule_.credits);
   const bool eager = message.eager;
-  link.sends.push_back(std::move(message));
+  link.sends.items.push_back(std::move(message));
   if (eager) finish(number, op);
   deliver(link);
 }
@@ -181,48 +184,50 @@ void Machine::post_receive(int number, int op) {
   const Lane& lane = lanes_[static_cast<std::size_t>(number)];
   const Op& o = lane.cursor.round().ops[static_cast<std::size_t>(op)];
   Channel& link = channel(o.peer.at(lane.cursor.iteration()), lane.endpoint, lane.stream);
-  link.receives.emplace_back(number, op);
+  link.receives.items.emplace_back(number, op);
   deliver(link);
 }
 
-// Joins sends and receives that have both been posted.
 void Machine::deliver(Channel& link) {
   while (!link.sends.empty() && !link.receives.empty() && fault_.ok()) {
-    Message message = std::move(link.sends.front());
-    link.sends.pop_front();
-    if (const auto free = static_cast<std::size_t>(schedule_.credits);
-        free > 0 && link.sends.size() >= free && !link.sends[free - 1].eager) {
-      Message& moves_up = link.sends[free - 1];
+    Message message = link.sends.pop();
+    const auto credits = static_cast<std::size_t>(schedule_.credits);
+    if (credits > 0 && link.sends.size() >= credits) {
+      Message& moves_up = link.sends.items[link.sends.head + credits - 1];
+      if (!moves_up.eager) finish(moves_up.lane, moves_up.op);
       moves_up.eager = true;
-      finish(moves_up.lane, moves_up.op);
     }
-    const auto [number, op] = link.receives.front();
-    link.receives.pop_front();
-    Lane& lane = lanes_[static_cast<std::size_t>(number)];
-    const Lane& sender = lanes_[static_cast<std::size_t>(message.lane)];
-    const Round& round = lane.cursor.round();
-    const int want = round.ops[static_cast<std::size_t>(op)].target.count;
-    const bool barrier = schedule_.operation == Operation::kBarrier;
-    const auto sent = static_cast<int>(message.payload.size()) - (barrier ? 1 : 0);
-    const std::string from =
-        fmt::format("{} in its round {}", endpoint_name(schedule_, sender.endpoint), message.round);
-    const std::int64_t chunk =
-        !barrier && !message.payload.empty() ? message.payload.front().chunk : 0;
-    if (sent != want) {
-      fail(lane, chunk,
-           fmt::format("operation {} receives {} cells, but {} sends {}", op, want, from, sent));
-    } else if (message.density != round.density) {
-      fail(lane, chunk,
-           fmt::format("operation {} has density {}, but {} has {}", op, round.density, from,
-                       message.density));
-    } else if (schedule_.lockstep && message.round != lane.cursor.number()) {
-      fail(lane, chunk,
-           fmt::format("operation {} receives what {} sent, which is not lockstep", op, from));
-    }
-    lane.tasks[static_cast<std::size_t>(op)].payload = std::move(message.payload);
-    finish(number, op);
-    if (!message.eager) finish(message.lane, message.op);
+    const auto [lane, op] = link.receives.pop();
+    join(std::move(message), lane, op);
   }
+  if (link.sends.empty() && link.receives.empty()) channels_.erase(link.key);
+}
+
+void Machine::join(Message message, int number, int op) {
+  Lane& lane = lanes_[static_cast<std::size_t>(number)];
+  const Round& round = lane.cursor.round();
+  const auto want = static_cast<std::size_t>(round.ops[static_cast<std::size_t>(op)].target.count);
+  const bool barrier = schedule_.operation == Operation::kBarrier;
+  const std::size_t sent = message.payload.size() - (barrier ? 1 : 0);
+  const auto from = [&] {
+    const int sender = lanes_[static_cast<std::size_t>(message.lane)].endpoint;
+    return fmt::format("{} in its round {}", endpoint_name(schedule_, sender), message.round);
+  };
+  const std::int64_t chunk = sent > 0 ? message.payload.front().chunk : 0;
+  if (sent != want) {
+    fail(lane, chunk,
+         fmt::format("operation {} receives {} cells, but {} sends {}", op, want, from(), sent));
+  } else if (message.density != round.density) {
+    fail(lane, chunk,
+         fmt::format("operation {} has density {}, but {} has {}", op, round.density, from(),
+                     message.density));
+  } else if (schedule_.lockstep && message.round != lane.cursor.number()) {
+    fail(lane, chunk,
+         fmt::format("operation {} receives what {} sent, which is not lockstep", op, from()));
+  }
+  lane.tasks[static_cast<std::size_t>(op)].payload = std::move(message.payload);
+  finish(number, op);
+  if (!message.eager) finish(message.lane, message.op);
 }
 
 void Machine::finish(int number, int op) {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -77,9 +77,26 @@ class Machine {
     double density = 1;
     std::vector<Value> payload;
   };
+  template <typename Item>
+  struct Queue {  // most hold one item, and there may be millions: a deque is too large
+    std::vector<Item> items = {};
+    std::size_t head = 0;
+
+    bool empty() const { return head == items.size(); }
+    std::size_t size() const { return items.size() - head; }
+    Item pop() {
+      Item first = std::move(items[head++]);
+      if (empty()) {
+        items.clear();
+        head = 0;
+      }
+      return first;
+    }
+  };
   struct Channel {  // from one endpoint to another on one stream
-    std::deque<Message> sends;
-    std::deque<std::pair<int, int>> receives;  // lane, operation
+    std::uint64_t key = 0;
+    Queue<Message> sends = {};
+    Queue<std::pair<int, int>> receives = {};  // lane, operation
   };
 
   int lane_of(int endpoint, int stream) const { return endpoint * schedule_.streams() + stream; }
@@ -91,7 +108,9 @@ class Machine {
   void enter_streamed(int lane);
   void post_send(int lane, int op);
   void post_receive(int lane, int op);
+  // Joins sends and receives that have both been posted; the channel may be gone afterwards.
   void deliver(Channel& channel);
+  void join(Message message, int lane, int op);
   void finish(int lane, int op);
   void finish_group(int lane, int op);
   void apply(Lane& lane, int op);
@@ -110,7 +129,7 @@ class Machine {
   std::vector<Lane> lanes_;
   std::vector<std::vector<Value>> cells_;                // by endpoint: outputs, then scratch
   std::vector<std::uint64_t> heard_;                     // barrier: by endpoint, of whom
-  std::unordered_map<std::uint64_t, Channel> channels_;  // never iterated
+  std::unordered_map<std::uint64_t, Channel> channels_;  // those in use; never iterated
   std::vector<int> ready_;                               // lanes that may go on
   std::vector<std::pair<int, int>> complete_;            // lane, group: may be forwarded
   Status fault_;
