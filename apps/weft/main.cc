@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "net_command.h"
 #include "sim_options.h"
 
 namespace weft {
@@ -88,11 +89,14 @@ int run(int argc, char** argv) {
   CLI::App* explain = sim->add_subcommand("explain", "say why one job waited");
   explain->add_option("job", arguments.explain, "name of the job in the trace")->required();
   explain->fallthrough();
+  NetArguments net_arguments;
+  const CLI::App* const net = add_net_command(app, net_arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadUsage;
   }
+  if (net->parsed()) return run_net(*net, net_arguments);
   return run_sim(arguments);
 }
 
