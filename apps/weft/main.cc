@@ -89,14 +89,13 @@ int run(int argc, char** argv) {
   CLI::App* explain = sim->add_subcommand("explain", "say why one job waited");
   explain->add_option("job", arguments.explain, "name of the job in the trace")->required();
   explain->fallthrough();
-  NetArguments net_arguments;
-  const CLI::App* const net = add_net_command(app, net_arguments);
+  const NetVerb net = add_net_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadUsage;
   }
-  if (net->parsed()) return run_net(*net, net_arguments);
+  if (net.app->parsed()) return net.run();
   return run_sim(arguments);
 }
 

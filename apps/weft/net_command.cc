@@ -1,44 +1,30 @@
 #include "net_command.h"
 
-#include "base/check.h"
+#include <fmt/format.h>
+
+#include <cstdio>
 
 namespace weft {
-namespace {
 
-void add_iteration(CLI::App& net, IterationArguments& a) {
-  CLI::App* const iteration =
-      net.add_subcommand("iteration", "time training iterations under flow schedulers");
-  iteration->add_option("--job", a.job, "jobs and links as YAML (docs/formats.md)");
-  iteration
-      ->add_option("--scheduler", a.schedulers,
-                   "WITHIN, BETWEEN or WITHIN+BETWEEN (docs/flows.md), comma separated")
-      ->delimiter(',');
-  iteration->add_option("--iterations", a.iterations, "of each job; the second half is measured")
-      ->check(CLI::Range(2, 10000));
-  iteration->add_option("--svg", a.svg, "write the last iterations as a chart");
-  iteration->add_option("--trace-out", a.trace_out, "write all iterations for Perfetto (JSON)");
-  iteration->add_flag("--json", a.json, "print JSON");
-  iteration->add_flag("--csv", a.csv, "print the table as CSV");
-  iteration->add_flag("--md", a.markdown, "print the table as Markdown");
-  iteration->add_flag("--list-schedulers", a.list_schedulers,
-                      "print every scheduler with its rule's source");
-  iteration->footer(
-      "example: weft net iteration --job examples/flows/vgg16.yaml --scheduler "
-      "fifo,p3,bytescheduler");
+int net_fail(const std::string& verb, const Error& error) {
+  std::fputs(fmt::format("weft net {}: {}\n", verb, error.text()).c_str(), stderr);
+  return kNetBadInput;
 }
 
-}  // namespace
-
-CLI::App* add_net_command(CLI::App& app, NetArguments& arguments) {
-  CLI::App* const net = app.add_subcommand("net", "flows on a network, without a cluster");
+NetVerb add_net_command(CLI::App& app) {
+  CLI::App* net = app.add_subcommand("net", "topologies and what moves on them");
   net->require_subcommand(1);
-  add_iteration(*net, arguments.iteration);
-  return net;
-}
-
-int run_net(const CLI::App& net, const NetArguments& arguments) {
-  CHECK(net.got_subcommand("iteration"));
-  return run_net_iteration(arguments.iteration);
+  net->footer(
+      "example: weft net collective --topology clos:hosts=64,radix=16 --algorithm auto --bytes "
+      "1GB\n"
+      "         weft net iteration --job examples/flows/vgg16.yaml --scheduler fifo,bytescheduler");
+  const std::vector<NetVerb> verbs = {add_net_collective(*net), add_net_iteration(*net)};
+  return {net, [verbs] {
+            for (const NetVerb& verb : verbs) {
+              if (verb.app->parsed()) return verb.run();
+            }
+            return kNetBadInput;
+          }};
 }
 
 }  // namespace weft

@@ -1,19 +1,30 @@
-// `weft net`: the network without a cluster around it.
+// `weft net`: questions about networks. Each verb is a file of its own that adds its options and
+// gives back what runs it.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
 
-#include "net_iteration.h"
+#include "base/result.h"
 
 namespace weft {
 
-struct NetArguments {
-  IterationArguments iteration;
+inline constexpr int kNetDone = 0, kNetBadInput = 2;
+
+struct NetVerb {
+  CLI::App* app = nullptr;
+  std::function<int()> run;  // returns the exit code
 };
 
-// Adds the verb to the command line. Requires: the arguments outlive the parsing.
-CLI::App* add_net_command(CLI::App& app, NetArguments& arguments);
-// Runs what was parsed; returns the exit code. Requires: net was parsed.
-int run_net(const CLI::App& net, const NetArguments& arguments);
+// Tells the user what was wrong with the input of a verb; returns the exit code.
+int net_fail(const std::string& verb, const Error& error);
+
+NetVerb add_net_collective(CLI::App& net);
+NetVerb add_net_iteration(CLI::App& net);
+
+// Adds `net` and all its verbs. The result's app is `net`; its run() runs the verb that was named.
+NetVerb add_net_command(CLI::App& app);
 
 }  // namespace weft

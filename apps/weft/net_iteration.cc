@@ -1,20 +1,27 @@
-#include "net_iteration.h"
-
+// `weft net iteration`: one training iteration under flow schedulers.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/table.h"
 #include "iteration_chart.h"
+#include "net_command.h"
 #include "timing/iteration/scheduler.h"
 
 namespace weft {
 namespace {
 
-constexpr int kDone = 0, kBadInput = 2;
+struct IterationArguments {
+  std::string job, svg, trace_out;
+  std::vector<std::string> schedulers;
+  int iterations = 20;
+  bool json = false, csv = false, markdown = false, list_schedulers = false;
+};
+
 constexpr const char* kModel =
     "model: a device does one computation at a time; a message occupies its wire for its overhead, "
     "then its bytes share the links by max-min with strict ranks, and it has arrived a latency "
@@ -22,10 +29,7 @@ constexpr const char* kModel =
     "any "
     "scheduler, from computation, bytes per link, and what must come before and after them";
 
-int fail(const Error& error) {
-  std::fputs(fmt::format("weft net iteration: {}\n", error.text()).c_str(), stderr);
-  return kBadInput;
-}
+int fail(const Error& error) { return net_fail("iteration", error); }
 
 // Milliseconds, or that the job never got through.
 std::string milliseconds(Seconds seconds) {
@@ -121,7 +125,7 @@ int list_schedulers() {
                std::string(one.values), std::string(one.source)});
   }
   std::fputs(table.text().c_str(), stdout);
-  return kDone;
+  return kNetDone;
 }
 
 void print(const IterationArguments& a, const TrainingFile& file,
@@ -138,9 +142,7 @@ void print(const IterationArguments& a, const TrainingFile& file,
   std::fputs((table.text() + kModel + "\n" + verdict(runs)).c_str(), stdout);
 }
 
-}  // namespace
-
-int run_net_iteration(const IterationArguments& a) {
+int run(const IterationArguments& a) {
   if (a.list_schedulers) return list_schedulers();
   if (a.job.empty() || a.schedulers.empty()) {
     return fail({ErrorKind::kInvalidInput, "--job and --scheduler are needed",
@@ -169,7 +171,29 @@ int run_net_iteration(const IterationArguments& a) {
     if (!written.ok()) return fail(written.error());
   }
   print(a, *file, runs);
-  return kDone;
+  return kNetDone;
+}
+
+}  // namespace
+
+NetVerb add_net_iteration(CLI::App& net) {
+  CLI::App* const app =
+      net.add_subcommand("iteration", "time training iterations under flow schedulers");
+  auto a = std::make_shared<IterationArguments>();
+  app->add_option("--job", a->job, "jobs and links as YAML (docs/formats.md)");
+  app->add_option("--scheduler", a->schedulers,
+                  "WITHIN, BETWEEN or WITHIN+BETWEEN (docs/flows.md), comma separated")
+      ->delimiter(',');
+  app->add_option("--iterations", a->iterations, "of each job; the second half is measured")
+      ->check(CLI::Range(2, 10000));
+  app->add_option("--svg", a->svg, "write the last iterations as a chart");
+  app->add_option("--trace-out", a->trace_out, "write all iterations for Perfetto (JSON)");
+  app->add_flag("--json", a->json, "print JSON");
+  app->add_flag("--csv", a->csv, "print the table as CSV");
+  app->add_flag("--md", a->markdown, "print the table as Markdown");
+  app->add_flag("--list-schedulers", a->list_schedulers,
+                "print every scheduler with its rule's source");
+  return {app, [a] { return run(*a); }};
 }
 
 }  // namespace weft
