@@ -56,6 +56,11 @@ void add_sim_options(CLI::App& sim, SimArguments& a) {
   sim.add_option("--format", a.format, "trace format instead of detecting it");
   sim.add_option("--profiles", a.profiles, "companion file or folder of the trace");
   sim.add_option("--estimates", a.estimates, "oracle, user, history or noisy:SIGMA");
+  sim.add_option("--rates", a.rates,
+                 "table: as the trace says; network: jobs that span nodes slow each other")
+      ->check(CLI::IsMember({"table", "network"}));
+  sim.add_option("--network", a.network,
+                 "topology under the nodes for --rates network (docs/topologies.md)");
   sim.add_option("--replicate", a.options.replicate, "copies of every job")
       ->check(CLI::Range(1, 100000));
   sim.add_option("--load", a.loads, "arrivals this many times as fast; several make a sweep")

@@ -11,7 +11,9 @@
 #include "base/progress.h"
 #include "base/stopwatch.h"
 #include "decision_log.h"
+#include "fabric/job_network.h"
 #include "model/generator.h"
+#include "model/traffic.h"
 #include "policy/composition.h"
 #include "report.h"
 #include "sim/engine.h"
@@ -35,6 +37,7 @@ int fail(const Error& error) {
 struct Setting {
   Cluster cluster;
   Trace trace;
+  std::shared_ptr<const Topology> network;  // null: rates come from the trace
   double parse_s = 0;
   double load = 1;
   std::uint64_t seed = 1;
@@ -77,6 +80,10 @@ Status check_arguments(const SimArguments& a) {
                     a.seeds, a.trace, a.seeds),
         "leave --seeds out"};
   }
+  if ((a.rates == "network") == a.network.empty()) {
+    return Error{ErrorKind::kInvalidInput, "--rates network and --network go together",
+                 "for instance --rates network --network clos:radix=16,bandwidth=100Gb/s"};
+  }
   if (!a.explain.empty() && runs > 1) {
     return Error{ErrorKind::kInvalidInput, "explain takes one policy, one cluster and one load",
                  ""};
@@ -97,9 +104,30 @@ Status make_policies(const SimArguments& a, Plan& plan) {
   return {};
 }
 
-// One setting for each cluster and load; of a generated trace, also one for each seed.
+// Traces and traffic may be drawn anew for each seed.
+bool draws_jobs(const SimArguments& a) { return names_generator(a.trace) || a.rates == "network"; }
+
+// The network under the cluster's nodes, and what its jobs send.
+Status add_network(const SimArguments& a, Setting& setting) {
+  if (a.rates != "network") return {};
+  const auto nodes = static_cast<std::uint32_t>(setting.cluster.nodes.size());
+  auto topology = read_topology(a.network, nodes);
+  if (!topology.ok()) return topology.error();
+  if (topology->endpoints < nodes) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("--network {} has {} endpoints; the cluster {} has {} nodes",
+                             a.network, topology->endpoints, setting.cluster.text, nodes),
+                 "leave the number of hosts out to get one for each node"};
+  }
+  adopt_leaves(*topology, setting.cluster);
+  setting.network = std::make_shared<const Topology>(std::move(topology).value());
+  draw_traffic(setting.trace, setting.seed);
+  return {};
+}
+
+// One setting for each cluster and load; where jobs are drawn, also one for each seed.
 Status make_settings(const SimArguments& a, Plan& plan) {
-  const int draws = names_generator(a.trace) ? a.seeds : 1;
+  const int draws = draws_jobs(a) ? a.seeds : 1;
   for (const std::string& text : a.clusters) {
     auto cluster = read_cluster(text);
     if (!cluster.ok()) return cluster.error();
@@ -114,6 +142,7 @@ Status make_settings(const SimArguments& a, Plan& plan) {
         if (!trace.ok()) return trace.error();
         setting->trace = std::move(trace).value();
         setting->parse_s = thread_cpu_seconds() - before;
+        if (const Status s = add_network(a, *setting); !s.ok()) return s;
         setting->load = load;
         plan.settings.push_back(std::move(setting));
       }
@@ -132,6 +161,7 @@ void execute(const SimArguments& a, const Plan& plan, Run& run, bool show_progre
   request.options.seed = run.seed;
   request.options.record_timeline = !a.report.empty();
   request.journal = run.log.get();
+  request.network = run.setting->network;
   if (show_progress) {
     request.progress = [&](Seconds now, long done, long total) {
       line.show(static_cast<double>(done), static_cast<double>(total),
@@ -166,7 +196,7 @@ void execute_all(const SimArguments& a, const Plan& plan, std::vector<Run>& runs
 
 std::vector<Run> list_runs(const SimArguments& a, const Plan& plan) {
   std::vector<Run> runs;
-  const bool generated = names_generator(a.trace);
+  const bool generated = draws_jobs(a);
   for (size_t s = 0; s < plan.settings.size(); s += static_cast<size_t>(generated ? a.seeds : 1)) {
     for (size_t p = 0; p < plan.policies.size(); ++p) {
       for (int draw = 0; draw < a.seeds; ++draw) {
@@ -247,7 +277,8 @@ int explain(const SimArguments& a, Plan& plan) {
   plan.options.watch = static_cast<JobId>(index);
   ReasonLog log;
   SimRequest request{
-      &setting.cluster, &setting.trace, plan.policies.front().get(), plan.options, {}, &log};
+      &setting.cluster, &setting.trace, plan.policies.front().get(), plan.options, {}, &log,
+      setting.network};
   request.options.seed = a.seed;
   auto result = simulate(request);
   if (!result.ok()) return fail(result.error());

@@ -52,6 +52,14 @@ nlohmann::ordered_json run_json(const RunResult& run, double load) {
   j["peak_kw"] = run.peak_kw;
   j["restarts"] = run.restarts;
   j["served"] = run.served;
+  if (run.networked) {
+    j["spanning_jobs"] = run.spanning_jobs;
+    j["contended_jobs"] = run.contended_jobs;
+    j["contended_job_share"] =
+        run.jobs > 0 ? static_cast<double>(run.contended_jobs) / static_cast<double>(run.jobs) : 0;
+    j["mean_link_use"] = run.mean_link_use;
+    j["busiest_link_use"] = run.busiest_link_use;
+  }
   j["decisions"] = run.decisions;
   j["decision_p50_s"] = run.decision_p50_s;
   j["decision_p99_s"] = run.decision_p99_s;

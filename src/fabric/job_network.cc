@@ -1,6 +1,7 @@
 #include "fabric/job_network.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/check.h"
 
@@ -44,6 +45,20 @@ NetworkDemand demand_of(const Configuration& c, std::size_t nodes) {
   demand.before = c.traffic.phase * c.seconds_per_step;
   demand.beside = (1 - c.traffic.phase) * c.seconds_per_step;
   return demand;
+}
+
+void adopt_leaves(const Topology& topology, Cluster& cluster) {
+  constexpr auto kLeaf = static_cast<std::size_t>(Level::kLeaf);
+  if (!cluster.domain_names[kLeaf].empty()) return;
+  std::map<VertexId, std::uint32_t> leaves;
+  for (const DirectedLink& link : topology.links) {
+    if (link.from >= cluster.nodes.size() || link.to < topology.endpoints) continue;
+    const auto leaf = static_cast<std::uint32_t>(leaves.size());
+    cluster.nodes[link.from].domain[kLeaf] = leaves.try_emplace(link.to, leaf).first->second;
+  }
+  for (const auto& [vertex, unused] : leaves) {
+    cluster.domain_names[kLeaf].push_back(topology.names.of(vertex));
+  }
 }
 
 JobNetwork::JobNetwork(const Topology& topology)

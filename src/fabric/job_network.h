@@ -21,6 +21,10 @@ struct NetworkDemand {
 // bytes of a step out of each node; pipelines hand all of it to the next node.
 NetworkDemand demand_of(const Configuration& configuration, std::size_t nodes);
 
+// Gives the cluster the leaves of the network under it, if it names none of its own: nodes whose
+// endpoints hang on the same switch share a leaf. Requires: endpoint i is node i.
+void adopt_leaves(const Topology& topology, Cluster& cluster);
+
 // The model. The nodes of a job form a ring in ascending order, and each sends `bytes` per step to
 // the next, evenly over the part of the step that may hide it, no faster than it can hide: jobs
 // that can hide their traffic take no more than that needs. All flows of a job keep step, so they

@@ -70,6 +70,17 @@ const Makers<Place>& place_makers() {
       {"first-fit", packed(NodeOrder::kFirst)},
       {"best-fit", packed(NodeOrder::kBest)},
       {"worst-fit", packed(NodeOrder::kWorst)},
+      {"rack",
+       [](Settings& s) -> std::unique_ptr<Place> {
+         const std::map<std::string, Level> levels = {
+             {"leaf", Level::kLeaf}, {"rack", Level::kRack}, {"pod", Level::kPod}};
+         const std::string level = s.word("level", "leaf", {"leaf", "rack", "pod"});
+         return std::make_unique<PackedPlace>(
+             NodeOrder::kBest, s.flag("scatter", false),
+             levels.contains(level) ? levels.at(level) : Level::kLeaf);
+       }},
+      {"random", [](Settings&) { return random_place(); }},
+      {"network", [](Settings&) { return network_place(); }},
       {"fragmentation",
        [](Settings& s) {
          return fragmentation_place(static_cast<std::uint32_t>(s.number("window", 512)),

@@ -328,12 +328,8 @@ bool PackedPlace::place_on(TypeId type, const State& state, const JobState& job,
   return true;
 }
 
-bool PackedPlace::place(const State& state, const JobState& job, std::uint16_t configuration,
-                        std::uint32_t replicas, Allocation& out) const {
-  const Configuration& wanted = job.spec->menu->configurations[configuration];
-  replicas = std::max(replicas, 1u);
-  out.configuration = configuration;
-  out.replicas = replicas;
+bool PackedPlace::place_where(const State& state, const JobState& job, const Configuration& wanted,
+                              std::uint32_t replicas, Allocation& out) const {
   out.devices.clear();
   for (std::uint32_t replica = 0; replica < replicas; ++replica) {
     bool placed = false;
@@ -346,6 +342,24 @@ bool PackedPlace::place(const State& state, const JobState& job, std::uint16_t c
     }
     if (!placed) return false;
   }
+  return true;
+}
+
+bool PackedPlace::place(const State& state, const JobState& job, std::uint16_t configuration,
+                        std::uint32_t replicas, Allocation& out) const {
+  const Configuration& wanted = job.spec->menu->configurations[configuration];
+  replicas = std::max(replicas, 1u);
+  out.configuration = configuration;
+  out.replicas = replicas;
+  bool placed = false;
+  if (within_ < Level::kCluster && wanted.devices > 1 && wanted.milli == kWhole &&
+      !(wanted.pack_required && wanted.pack < within_)) {
+    Configuration kept = wanted;
+    kept.pack = within_;
+    kept.pack_required = true;
+    placed = place_where(state, job, kept, replicas, out);
+  }
+  if (!placed && !place_where(state, job, wanted, replicas, out)) return false;
   if (out.devices.size() > 1) {
     std::sort(out.devices.begin(), out.devices.end(),
               [](const DeviceShare& a, const DeviceShare& b) { return a.device < b.device; });

@@ -23,10 +23,12 @@ enum class NodeOrder { kFirst, kBest, kWorst };
 // Gangs on as few nodes as possible: ⌊g/n⌋ entirely free nodes of the n devices that the type's
 // largest nodes have, lowest number first, and the remainder on one node chosen by `order`.
 // Honours the configuration's pack level, host demands and shares, and the submission's spot_ok.
-// With `scatter`, a gang that fits no such way takes the emptiest nodes instead.
+// With `scatter`, a gang that fits no such way takes the emptiest nodes instead. With `within`, a
+// gang of several nodes is kept in one domain of that level if one has room, the fullest such.
 class PackedPlace : public Place {
  public:
-  explicit PackedPlace(NodeOrder order, bool scatter = false) : order_(order), scatter_(scatter) {}
+  explicit PackedPlace(NodeOrder order, bool scatter = false, Level within = Level::kCluster)
+      : order_(order), scatter_(scatter), within_(within) {}
   bool place(const State& state, const JobState& job, std::uint16_t configuration,
              std::uint32_t replicas, Allocation& out) const override;
   // As place() for one replica, on devices of this type only. `scatter` allows what the
@@ -35,8 +37,12 @@ class PackedPlace : public Place {
                 bool scatter, Allocation& out) const;
 
  private:
+  bool place_where(const State& state, const JobState& job, const Configuration& wanted,
+                   std::uint32_t replicas, Allocation& out) const;
+
   NodeOrder order_;
   bool scatter_;
+  Level within_;
 };
 
 // Places what the user asked for on whichever device type has room, the one believed fastest first.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "fabric/topology.h"
 #include "model/allocation.h"
 #include "model/goodput_report.h"
 #include "model/pairs.h"
@@ -80,6 +81,8 @@ struct State {
   std::shared_ptr<const PairTable> pairs;  // may be null
   std::vector<double> ended_service_s;     // device-seconds that ended jobs got, in order of ending
   FailureLog failures;
+  // The network between the nodes, endpoint i under node i; null: not known.
+  std::shared_ptr<const Topology> network;
   JobId watched = kNoJob;  // the job whose waiting is to be explained
 
   const Cluster& cluster() const { return ledger.cluster(); }

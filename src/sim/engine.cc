@@ -21,7 +21,8 @@ class Engine : public Executor, public Listener, private Journal {
       : request_(request),
         options_(request.options),
         metrics_(*request.cluster, options_.record_timeline),
-        world_(*request.cluster, options_, request.trace->pairs.get(), queue_, metrics_, *this),
+        world_(*request.cluster, options_, request.trace->pairs.get(), request.network.get(),
+               queue_, metrics_, *this),
         channel_(options_.channel, options_.seed * 3 + 1, queue_),
         estimator_(options_.estimates, options_.seed * 3 + 2),
         faults_(*request.cluster, options_.faults, options_.seed * 3, queue_),
@@ -30,6 +31,7 @@ class Engine : public Executor, public Listener, private Journal {
     controller_.reserve(jobs);
     world_.reserve(jobs);
     controller_.mutable_state().pairs = request.trace->pairs;
+    controller_.mutable_state().network = request.network;
     controller_.mutable_state().watched = options_.watch;
   }
 
@@ -321,6 +323,7 @@ RunResult Engine::result() {
       summary_of(out.records, [](const JobRecord& r) { return r.end - r.submit - r.run_s; });
   out.rho = summary_of(out.records, [](const JobRecord& r) { return r.rho > 0 ? r.rho : kNever; });
   out.makespan_s = out.records.empty() ? 0 : last - first;
+  world_.sum_up_network(out);
   out.events = events_;
   out.decisions = static_cast<long>(controller_.decisions());
   out.decision_p50_s = controller_.decision_latency().percentile_s(50);

@@ -20,6 +20,9 @@ struct SimRequest {
   SimOptions options;
   ProgressFunction progress;   // may be empty
   Journal* journal = nullptr;  // may be null
+  // Jobs that span nodes slow each other on this network, endpoint i under node i; null: they do
+  // not (rates are those of the menus).
+  std::shared_ptr<const Topology> network;
 };
 
 // Fails if a job can never run on the cluster, before anything is simulated, and if the policy

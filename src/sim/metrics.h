@@ -18,8 +18,11 @@ struct JobRecord {
   double lost_work_s = 0;  // run time whose work a crash undid
   float rho = 0;           // finish-time fairness; 0: not ended
   std::uint16_t restarts = 0;
-  bool rejected = false;
-  bool missed_deadline = false;
+  // Bits: there are millions of records.
+  bool rejected : 1 = false;
+  bool missed_deadline : 1 = false;
+  bool spanned : 1 = false;    // some of its runs held devices of several nodes
+  bool contended : 1 = false;  // others slowed it on the network
 };
 
 // One stay of one job on some devices of one node.
@@ -55,7 +58,12 @@ struct RunResult {
   double fragmentation = 0;  // share of device time that stayed idle while at least one job waited
   double gpu_hours = 0, cost = 0, energy_kwh = 0, lost_gpu_hours = 0;
   double peak_kw = 0;  // largest draw of all devices, idle ones included
-  double served = 1;   // of the services' requests
+  // With a network: jobs that ran on several nodes, those of them that others slowed, and the use
+  // of the links between switches over the whole run, the mean and the busiest.
+  bool networked = false;
+  long spanning_jobs = 0, contended_jobs = 0;
+  double mean_link_use = 0, busiest_link_use = 0;
+  double served = 1;  // of the services' requests
   double decision_p50_s = 0, decision_p99_s = 0, decision_max_s = 0;
   double cpu_s = 0, parse_s = 0;
   std::int64_t peak_rss_bytes = 0;

@@ -9,10 +9,11 @@
 namespace weft {
 
 World::World(const Cluster& cluster, const SimOptions& options, const PairTable* pairs,
-             EventQueue& queue, Metrics& metrics, Listener& listener)
+             const Topology* network, EventQueue& queue, Metrics& metrics, Listener& listener)
     : cluster_(cluster),
       options_(options),
       pairs_(pairs),
+      network_(network != nullptr ? std::make_unique<JobNetwork>(*network) : nullptr),
       queue_(queue),
       metrics_(metrics),
       listener_(listener),
@@ -94,7 +95,8 @@ void World::execute(const Command& command, bool refuse, Seconds now) {
   }
 }
 
-void World::occupy(JobId id, const Allocation& allocation) {
+void World::occupy(JobId id, const Allocation& allocation, Seconds now) {
+  if (network_ != nullptr) join_network(id, allocation, now);
   for (const DeviceShare& share : allocation.devices) {
     metrics_.draw(draw_of(id, share));
     std::uint16_t& used = used_milli_[share.device];
@@ -140,6 +142,7 @@ void World::close_stay(JobId id, Seconds now) {
 void World::vacate(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
   close_stay(id, now);
+  if (network_ != nullptr) network_->remove(id, now);
   for (const DeviceShare& share : job.run->held.devices) {
     metrics_.draw(-draw_of(id, share));
     used_milli_[share.device] = static_cast<std::uint16_t>(used_milli_[share.device] - share.milli);
@@ -213,6 +216,7 @@ double World::true_rate(JobId id) const {
     const auto needed = (job.run->held.devices.size() + node.devices - 1) / node.devices;
     if (nodes > needed) rate *= c.scattered_rate / c.rate;
   }
+  if (network_ != nullptr) rate /= network_->slowdown(id);
   return rate * interference(id, job);
 }
 
@@ -246,6 +250,7 @@ void World::rerate_neighbours(JobId id, const Allocation& of, Seconds now) {
     run_on(other, now);
     report_rate(other, now);
   }
+  if (network_ != nullptr) rerate_network(now);
 }
 
 void World::start(JobId id, const Command& command, Seconds now) {
@@ -263,7 +268,7 @@ void World::start(JobId id, const Command& command, Seconds now) {
   run.progress_from = run.saved_at = run.since;
   run.work_before = run.saved_work = job.work_done;
   ++running_;
-  occupy(id, run.held);
+  occupy(id, run.held, now);
   run_on(id, now);
   rerate_neighbours(id, run.held, now);
 }
@@ -288,7 +293,7 @@ void World::resize(JobId id, const Command& command, Seconds now) {
   settle(job, now);
   vacate(id, now);
   job.run->held = *command.allocation;
-  occupy(id, job.run->held);
+  occupy(id, job.run->held, now);
   run_on(id, now);
   rerate_neighbours(id, job.run->held, now);
 }

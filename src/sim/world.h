@@ -8,6 +8,7 @@
 
 #include "control/command.h"
 #include "control/event.h"
+#include "fabric/job_network.h"
 #include "model/trace.h"
 #include "sim/elastic_agent.h"
 #include "sim/event_queue.h"
@@ -25,8 +26,9 @@ class Listener {
 
 class World {
  public:
+  // `pairs` and `network` may be null.
   World(const Cluster& cluster, const SimOptions& options, const PairTable* pairs,
-        EventQueue& queue, Metrics& metrics, Listener& listener);
+        const Topology* network, EventQueue& queue, Metrics& metrics, Listener& listener);
 
   void reserve(size_t jobs);
   // Jobs are added in order of submission; the id is the controller's.
@@ -57,6 +59,8 @@ class World {
   std::vector<Span>& timeline() { return timeline_; }
   double requests() const { return requests_; }
   double served() const { return served_; }
+  // Fills in what became of the network, if there is one.
+  void sum_up_network(RunResult& out) const;
 
  private:
   // What is true of a job only while it runs. Apart from TrueJob, of which there are millions.
@@ -86,7 +90,7 @@ class World {
   void start(JobId id, const Command& command, Seconds now);
   void stop(JobId id, Seconds now);
   void resize(JobId id, const Command& command, Seconds now);
-  void occupy(JobId id, const Allocation& allocation);
+  void occupy(JobId id, const Allocation& allocation, Seconds now);
   void vacate(JobId id, Seconds now);
   void close_stay(JobId id, Seconds now);
   // Watts above idle that this part of what the job holds draws.
@@ -109,6 +113,9 @@ class World {
   bool next_epoch(JobId id, Seconds now);
   void plan_measure(JobId id, Seconds at);
   void rerate_neighbours(JobId id, const Allocation& of, Seconds now);
+  // world_network.cc: who sends what over the network, and jobs whose share of it changed.
+  void join_network(JobId id, const Allocation& allocation, Seconds now);
+  void rerate_network(Seconds now);
   double true_rate(JobId id) const;
   double interference(JobId id, const TrueJob& job) const;
   void end(JobId id, Seconds now);
@@ -118,6 +125,7 @@ class World {
   const Cluster& cluster_;
   const SimOptions& options_;
   const PairTable* pairs_;
+  std::unique_ptr<JobNetwork> network_;
   EventQueue& queue_;
   Metrics& metrics_;
   Listener& listener_;

@@ -14,7 +14,7 @@ class WorldTest : public testing::Test, public Listener {
       : cluster_(testing_cluster("1x2")),
         trace_(testing_trace({{0, 1, 100}, {0, 1, 100}})),
         metrics_(cluster_, false),
-        world_(cluster_, options_, nullptr, queue_, metrics_, *this) {
+        world_(cluster_, options_, nullptr, nullptr, queue_, metrics_, *this) {
     for (JobId id = 0; id < 2; ++id) world_.add(id, trace_.jobs[id], 0);
   }
 

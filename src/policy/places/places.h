@@ -18,4 +18,15 @@ std::unique_ptr<Place> fragmentation_place(std::uint32_t window, std::uint32_t c
 // job of the class `wanted` could not use.
 double fragmentation(const Ledger& ledger, NodeId node, const Configuration& wanted);
 
+// Free devices of nodes drawn by job and node: what happens where nobody looks at the network.
+// Shares of devices and gangs that must stay in a domain are packed.
+std::unique_ptr<Place> random_place();
+
+// In one leaf if one has room. Gangs that must cross leaves go where they and the jobs already
+// there lose least device time to each other on `State::network`, by its model
+// (fabric/job_network.h), of three proposals: fewest leaves, leaves that send least, lowest nodes.
+// Without a network: as best-fit within leaves. Cost of a gang that crosses: O(links + jobs that
+// span nodes).
+std::unique_ptr<Place> network_place();
+
 }  // namespace weft
