@@ -39,6 +39,13 @@ struct Truth {
   std::vector<LoadStep> load;
   Seconds service_end = kNever;
   Seconds user_estimate = std::numeric_limits<double>::quiet_NaN();
+
+  // How fast the job goes when so much of its work is done, relative to its configuration's rate.
+  double speed_at(double work_done) const;
+  // The work at which that changes next, or at which all is done.
+  double speed_changes_at(double work_done) const;
+  // Seconds from begin to end at this rate. Requires: rate > 0.
+  Seconds duration_at(double rate) const;
 };
 
 struct TraceJob {

@@ -43,7 +43,7 @@ Result<EstimateMode> parse_estimates(const std::string& text) {
 
 Estimate Estimator::of(const TraceJob& job) {
   const double rate = job.submission->requested().rate;
-  const Seconds truth = rate > 0 ? job.truth.work / rate : job.truth.work;
+  const Seconds truth = rate > 0 ? job.truth.duration_at(rate) : job.truth.work;
   switch (mode_.kind) {
     case EstimateMode::Kind::kOracle:
       return {truth, EstimateSource::kOracle};

@@ -103,6 +103,16 @@ inline void random_menu(Random& random, const Cluster& cluster, Submission& job,
   }
 }
 
+// Speeds that change as the job goes on.
+inline void random_phases(Random& random, Submission& job, Truth& truth) {
+  job.adaptation = random.chance(0.5) ? Adaptation::kAccordion : Adaptation::kNoiseScale;
+  double from = 0;
+  for (std::uint64_t left = 2 + random.below(4); left > 0; --left) {
+    truth.phases.push_back({from, random.chance(0.5) ? 1 : random.uniform(0.5, 3)});
+    from += random.uniform(20, 300);
+  }
+}
+
 inline JobRow random_job(Random& random, const Cluster& cluster, Seconds submit,
                          const RandomCaseLimits& limits) {
   JobRow row;
@@ -131,6 +141,7 @@ inline JobRow random_job(Random& random, const Cluster& cluster, Seconds submit,
       random_menu(random, cluster, job, menu);
     }
     job.declared_work = random.chance(0.5) ? truth.work : 0;
+    if (random.chance(0.1)) random_phases(random, job, truth);
   };
   return row;
 }

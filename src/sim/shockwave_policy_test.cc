@@ -72,5 +72,35 @@ TEST(Shockwave, EfficiencyShortensTheMakespan) {
   EXPECT_LT(fair_rho, fifo_rho);
 }
 
+// Both are believed to take 900 s at first. At 300 a has shown that it goes three times as fast
+// from then on, so b is the longer one; a policy that looks at the declared work alone sees equals.
+TEST(Shockwave, ForeseesFromWhatWasReported) {
+  const auto adaptive = [](Seconds submit, bool faster) {
+    JobRow row{submit, 1, 900};
+    row.edit = [faster](Submission& job, Menu&, Truth& truth) {
+      job.adaptation = Adaptation::kNoiseScale;
+      job.declared_work = truth.work;
+      if (faster) truth.phases = {{0, 1}, {90, 3}};
+    };
+    return row;
+  };
+  const std::string efficient =
+      "base: shockwave\nallocate: {part: market, round: 100, window: 1, fairness: 0, "
+      "efficiency: 1000}\n";
+  const std::vector<JobRow> rows = {adaptive(0, true), adaptive(0, false)};
+  SimOptions options = testing_options();
+  options.record_timeline = true;
+  const auto result =
+      run_trace(testing_cluster("1x1"), testing_trace(rows), *testing_policy(efficient), options);
+  ASSERT_TRUE(result.ok());
+  // a runs first and has done 90 + 30 in 100 s: 260 s left at the new speed, against b's 900. From
+  // then on the job with most left runs: b until it has less than a.
+  ASSERT_GE(result->timeline.size(), 2u);
+  EXPECT_EQ(result->timeline[0].job, 0u);
+  EXPECT_EQ(result->timeline[0].to, 100);
+  EXPECT_EQ(result->timeline[1].job, 1u);
+  EXPECT_EQ(result->timeline[1].to, 800) << "after 700 s b has 200 s left and a 260";
+}
+
 }  // namespace
 }  // namespace weft

@@ -204,7 +204,8 @@ double World::true_rate(JobId id) const {
   const Configuration& c = job.trace->submission->menu->configurations[job.run->held.configuration];
   const DeviceType& type = cluster_.types[cluster_.type_of(job.run->held.devices.front().device)];
   double rate = capped_speed(type, cap_of(c, job.run->held));
-  rate *= job.agent != nullptr ? job.agent->rate() : c.rate * c.efficiency;
+  rate *= job.agent != nullptr ? job.agent->rate()
+                               : c.rate * c.efficiency * job.trace->truth.speed_at(job.work_done);
   if (c.type == kAnyType && job.agent == nullptr) rate *= type.speed;
   if (c.scattered_rate > 0 && job.run->held.devices.size() > 1) {
     NodeId nodes = 1;
@@ -225,10 +226,11 @@ void World::run_on(JobId id, Seconds now) {
   job.run->rate = true_rate(id);
   if (job.trace->submission->kind == WorkloadKind::kService) return;
   if (job.run->rate > 0) {
-    const double until = job.agent != nullptr ? job.agent->epoch_end() : job.trace->truth.work;
-    queue_.push(
-        std::max(now, job.run->since) + std::max(0.0, until - job.work_done) / job.run->rate,
-        Happening::kFinish, id, job.stamp);
+    job.run->until = job.agent != nullptr ? job.agent->epoch_end()
+                                          : job.trace->truth.speed_changes_at(job.work_done);
+    queue_.push(std::max(now, job.run->since) +
+                    std::max(0.0, job.run->until - job.work_done) / job.run->rate,
+                Happening::kFinish, id, job.stamp);
   }
 }
 
@@ -302,7 +304,8 @@ void World::finish_due(JobId id, std::uint32_t stamp, Seconds now) {
   TrueJob& job = jobs_[id];
   if (job.run == nullptr || stamp != job.stamp) return;
   settle(job, now);
-  if (job.agent != nullptr && next_epoch(id, now)) return;
+  job.work_done = job.run->until;  // free of rounding
+  if (job.agent != nullptr ? next_epoch(id, now) : next_phase(id, now)) return;
   const std::unique_ptr<Run> run = leave(id, now);
   job.work_done = job.trace->truth.work;
   end(id, now);
@@ -326,7 +329,7 @@ void World::end(JobId id, Seconds now) {
   // sharers being the mean over the job's lifetime.
   const double lifetime = now - record.submit;
   const Configuration& c = job.trace->submission->requested();
-  const double alone = c.rate > 0 ? job.trace->truth.work / c.rate : 0;
+  const double alone = c.rate > 0 ? job.trace->truth.duration_at(c.rate) : 0;
   if (alone > 0 && lifetime > 0) {
     const double sharers = (metrics_.contention(now) - contention_at_submit_[id]) / lifetime;
     const double slower = static_cast<double>(c.devices) * sharers / cluster_.device_count();

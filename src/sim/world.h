@@ -38,7 +38,7 @@ class World {
   // answered as it was the first time, an outdated one is dropped (see command.h). Aborts if a
   // device would be used twice: the controller must never ask for it.
   void execute(const Command& command, bool refuse, Seconds now);
-  // A finish that was scheduled comes due. Outdated ones are ignored.
+  // A finish, or the end of a phase, that was scheduled comes due. Outdated ones are ignored.
   void finish_due(JobId id, std::uint32_t stamp, Seconds now);
   // A planned measurement of an elastic job comes due. Outdated ones are ignored.
   void measure_due(JobId id, std::uint32_t run, Seconds now);
@@ -68,6 +68,7 @@ class World {
     Allocation held;
     double rate = 0;        // work per second
     Seconds since = 0;      // progress is counted from here
+    double until = 0;       // so much work is done when its finish is due
     Seconds stay_from = 0;  // on these devices, for records
     // Checkpoints are taken at whole intervals after the first progress.
     Seconds progress_from = 0;
@@ -109,8 +110,10 @@ class World {
   void report_rate(JobId id, Seconds now);
   // Sets when an elastic job begins to make progress and tells its agent what it holds.
   void start_elastic(JobId id, Seconds now);
-  // The epoch of an elastic job ended; false: it was the last one.
+  // The epoch of an elastic job, or the phase of a job that changes its speed, ended; false: it was
+  // the last one.
   bool next_epoch(JobId id, Seconds now);
+  bool next_phase(JobId id, Seconds now);
   void plan_measure(JobId id, Seconds at);
   void rerate_neighbours(JobId id, const Allocation& of, Seconds now);
   // world_network.cc: who sends what over the network, and jobs whose share of it changed.

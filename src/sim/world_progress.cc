@@ -1,5 +1,5 @@
-// What running jobs draw and tell of themselves, and elastic jobs: their speed changes with the
-// epoch and when their agents tune the batch size.
+// What running jobs draw and tell of themselves, and jobs whose speed changes: elastic ones with the
+// epoch and when their agents tune the batch size, others with the phases of their truth.
 #include "model/power.h"
 #include "sim/world.h"
 
@@ -45,8 +45,14 @@ void World::start_elastic(JobId id, Seconds now) {
 bool World::next_epoch(JobId id, Seconds now) {
   TrueJob& job = jobs_[id];
   if (job.agent->in_last_epoch()) return false;
-  job.work_done = job.agent->epoch_end();  // free of rounding
   if (job.agent->enter_next_epoch()) plan_measure(id, now + ElasticAgent::kTuneInterval);
+  run_on(id, now);
+  report_rate(id, now);
+  return true;
+}
+
+bool World::next_phase(JobId id, Seconds now) {
+  if (jobs_[id].work_done >= jobs_[id].trace->truth.work) return false;
   run_on(id, now);
   report_rate(id, now);
   return true;

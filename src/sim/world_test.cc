@@ -111,6 +111,33 @@ TEST_F(WorldTest, AJobThatIsOverAnswersEveryStartWithItsEnd) {
   EXPECT_EQ(world_.busy_devices(), 0);
 }
 
+TEST_F(WorldTest, AJobGoesThroughItsPhasesAndTellsOfEachWhenItBegins) {
+  trace_.jobs[0].truth.phases = {{0, 1}, {20, 4}, {80, 0.5}};
+  start(0, 1, 0, 0);
+  const Scheduled first = queue_.pop();
+  EXPECT_EQ(first.at, 20);
+  world_.finish_due(first.subject, first.detail, first.at);
+  execute(CommandKind::kStop, 0, 2, 0, 25);
+  EXPECT_EQ(told_.back().value, 40) << "20 in 20 s and 20 in 5 s";
+  start(0, 3, 0, 100);
+  std::vector<std::pair<Seconds, double>> rates;  // when told, and which
+  const auto note = [&] {
+    if (told_.back().kind == EventKind::kProgress) {
+      rates.emplace_back(told_.back().at, told_.back().value2);
+    }
+  };
+  note();
+  while (queue_.next_at() < kNever) {
+    const Scheduled due = queue_.pop();
+    const size_t before = told_.size();
+    world_.finish_due(due.subject, due.detail, due.at);
+    if (told_.size() > before) note();
+  }
+  EXPECT_EQ(rates, (std::vector<std::pair<Seconds, double>>{{100, 4}, {110, 0.5}}));
+  EXPECT_EQ(told_.back().kind, EventKind::kFinished);
+  EXPECT_EQ(told_.back().at, 150) << "40 in 10 s and 20 in 40 s";
+}
+
 using WorldDeathTest = WorldTest;
 
 TEST_F(WorldDeathTest, TwoJobsOnOneDeviceAbort) {

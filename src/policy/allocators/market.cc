@@ -1,18 +1,35 @@
 #include "policy/allocators/market.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <queue>
 
 #include "policy/allocators/auction.h"
 #include "policy/allocators/plan_walk.h"
+#include "policy/allocators/regimes.h"
+#include "policy/explain.h"
 
 namespace weft {
 namespace {
 
 struct MarketMemory : PolicyMemory {
   Seconds round_end = 0;
+  std::map<JobId, Regimes> regimes;  // of active jobs that change their speed
 };
+
+// Accounts for what the jobs reported.
+void observe(const State& state, const Change& change, std::map<JobId, Regimes>& regimes) {
+  for (JobId id : change.ended) regimes.erase(id);
+  for (JobId id : change.arrived) {
+    const Submission& spec = *state.job(id).spec;
+    if (spec.adaptation == Adaptation::kNone || spec.declared_work <= 0) continue;
+    if (spec.requested().rate > 0) regimes[id];
+  }
+  for (auto& [id, seen] : regimes) seen.observe(state.job(id), state.now);
+}
 
 struct Buyer {
   JobId job = kNoJob;
@@ -24,8 +41,12 @@ struct Buyer {
   bool placed = false;
 };
 
-// Believed seconds left at the speed last seen.
-Seconds time_left(const State& state, const JobState& job, Seconds unknown_s) {
+// Believed seconds left: as its regimes foretell, else at the speed last seen.
+Seconds time_left(const State& state, const JobState& job, Seconds unknown_s,
+                  const std::map<JobId, Regimes>& regimes) {
+  if (const auto seen = regimes.find(job.id); seen != regimes.end()) {
+    return seen->second.time_left(job, state.now);
+  }
   if (!job.estimate.known()) return std::max(job.attained_run_s(state.now), unknown_s);
   const double rate = job.spec->requested().rate;
   const bool seen = job.observed_rate > 0 && rate > 0;
@@ -35,7 +56,8 @@ Seconds time_left(const State& state, const JobState& job, Seconds unknown_s) {
 // One round's market.
 class Market {
  public:
-  Market(const MarketOptions& options, const State& state) : options_(options) {
+  Market(const MarketOptions& options, const State& state, const std::map<JobId, Regimes>& regimes)
+      : options_(options) {
     const double sharers = state.waiting + state.placed;
     for (JobId id : state.active) {
       const JobState& job = state.job(id);
@@ -46,7 +68,7 @@ class Market {
       const double rho = finish_times(state, job, sharers, options.round).rho();
       buyer.weight = std::pow(std::max(rho, 1e-9), options.fairness);
       buyer.ran = job.attained_run_s(state.now);
-      buyer.left = time_left(state, job, options.round);
+      buyer.left = time_left(state, job, options.round, regimes);
       buyer.placed = job.phase == Phase::kPlaced;
       longest_ = std::max(longest_, buyer.left);
       buyers_.push_back(buyer);
@@ -112,6 +134,21 @@ class Market {
   Seconds longest_ = 0;
 };
 
+void explain(Draft& draft, const Place& place, const std::vector<Choice>& choices,
+             Seconds round_end) {
+  const JobState* const job = to_explain(draft.state());
+  if (job == nullptr) return;
+  std::uint32_t ahead = 0;
+  for (const Choice& choice : choices) {
+    if (choice.job == job->id) break;
+    ahead += draft.state().job(choice.job).phase == Phase::kWaiting;
+  }
+  explain_waiting(
+      draft, place, ahead,
+      fmt::format("others gain more by the next rounds; they are dealt anew at {:.0f} s",
+                  round_end));
+}
+
 }  // namespace
 
 std::unique_ptr<PolicyMemory> MarketPolicy::new_memory() const {
@@ -121,13 +158,16 @@ std::unique_ptr<PolicyMemory> MarketPolicy::new_memory() const {
 void MarketPolicy::decide(Draft& draft, const Change& change, PolicyMemory& memory) const {
   const State& state = draft.state();
   Seconds& round_end = static_cast<MarketMemory&>(memory).round_end;
+  std::map<JobId, Regimes>& regimes = static_cast<MarketMemory&>(memory).regimes;
+  observe(state, change, regimes);
   const bool round_over = state.now >= round_end - 1e-9;
   if (round_over) round_end = state.now + options_.round;
   if (state.waiting > 0 || !change.loads.empty()) {
-    const std::vector<Choice> choices = Market(options_, state).choices(state, round_over);
+    const std::vector<Choice> choices = Market(options_, state, regimes).choices(state, round_over);
     PlanWalk walk(draft, *place_, choices, [&](const JobState&) { return round_over; });
     for (const Choice& choice : choices) walk.give(choice);
     if (state.waiting > 0) draft.wake_at(round_end);
+    explain(draft, *place_, choices, round_end);
   }
   PlanWalk::wake_for_held_back(draft);
 }

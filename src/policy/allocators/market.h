@@ -22,8 +22,9 @@ struct MarketOptions {
 // by one, each to the job with the largest gain for each of its devices: the increase of
 // rho^fairness x log(progress), plus `efficiency` times how near the job's time left comes to the
 // longest of all. Of the jobs that were dealt any, those that gain most by their first run next. In
-// between, free devices go to waiting jobs and nobody is stopped. The time left follows the speed a
-// job reports, so that jobs that change their batch size are foreseen as they run now.
+// between, free devices go to waiting jobs and nobody is stopped. The time left of jobs
+// that change their batch size is foreseen from the regimes they have shown (regimes.h), that of
+// others from the speed they report.
 // Cost: O(n log n + rounds dealt x log n) at the end of a round for n active jobs.
 class MarketPolicy : public Policy {
  public:
