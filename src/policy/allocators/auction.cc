@@ -1,9 +1,12 @@
 #include "policy/allocators/auction.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "policy/allocators/plan_walk.h"
+#include "policy/explain.h"
 
 namespace weft {
 namespace {
@@ -21,6 +24,23 @@ struct Bidder {
 
 std::uint32_t devices_of(const JobState& job) {
   return job.spec->requested().devices * job.spec->min_replicas;
+}
+
+void explain(Draft& draft, const Place& place, const std::vector<Bidder>& bidders, size_t offered) {
+  const JobState* const job = to_explain(draft.state());
+  if (job == nullptr) return;
+  std::uint32_t ahead = 0;
+  for (const Bidder& bidder : bidders) {
+    if (bidder.job != job->id) {
+      ahead += draft.state().job(bidder.job).phase == Phase::kWaiting;
+      continue;
+    }
+    return explain_waiting(
+        draft, place, ahead,
+        fmt::format("its rho is {:.2f}; leases that end are offered to the {} of {} jobs with the "
+                    "largest",
+                    bidder.rho, offered, bidders.size()));
+  }
 }
 
 }  // namespace
@@ -89,6 +109,7 @@ void AuctionPolicy::decide(Draft& draft, const Change&, PolicyMemory& memory) co
     }
   }
   PlanWalk::wake_for_held_back(draft);
+  explain(draft, *place_, bidders, std::min(offered, bidders.size()));
 }
 
 }  // namespace weft

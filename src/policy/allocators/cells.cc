@@ -1,8 +1,11 @@
 #include "policy/allocators/cells.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
+#include "policy/explain.h"
 #include "policy/idle.h"
 #include "policy/services.h"
 
@@ -39,6 +42,23 @@ class CellWalk {
     gather();
     for (std::vector<JobId>& queue : queues_) serve_owner(queue);
     serve_guests();
+  }
+
+  void explain() const {
+    const JobState* const job = to_explain(state_);
+    if (job == nullptr) return;
+    const bool owns = guaranteed(*job);
+    const std::vector<JobId>& queue = owns ? queues_[owner_of(*job)] : guests_;
+    std::uint32_t ahead = 0;
+    for (JobId id : queue) {
+      if (id == job->id) break;
+      ahead += state_.job(id).phase == Phase::kWaiting;
+    }
+    explain_waiting(draft_, place_, ahead,
+                    owns ? fmt::format("its tenant's {} virtual nodes have no free cell for the "
+                                       "first of its jobs",
+                                       memory_.virtual_nodes[owner_of(*job)].size())
+                         : "as a guest it gets only what owners leave idle");
   }
 
  private:
@@ -253,8 +273,10 @@ class CellWalk {
 
 void CellPolicy::decide(Draft& draft, const Change& change, PolicyMemory& memory) const {
   if (draft.state().waiting == 0 && change.loads.empty()) return;
-  CellWalk(quotas_, draft, static_cast<CellMemory&>(memory)).run();
+  CellWalk walk(quotas_, draft, static_cast<CellMemory&>(memory));
+  walk.run();
   start_something_if_idle(draft);
+  walk.explain();
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "policy/allocators/choose_round.h"
+#include "policy/explain.h"
 #include "policy/services.h"
 
 namespace weft {
@@ -20,7 +21,14 @@ void ChoosePolicy::decide(Draft& draft, const Change& change, PolicyMemory& memo
   const double rounds = std::floor(draft.now() / options_.round);
   draft.wake_at((rounds + 1) * options_.round);
   const bool due = draft.now() == rounds * options_.round && mine.last_round != draft.now();
-  if (!due && !change.nodes) return;
+  if (!due && !change.nodes) {
+    if (to_explain(state) != nullptr) {
+      explain_waiting(draft, PackedPlace(NodeOrder::kBest, true), 0,
+                      fmt::format("nothing is decided before the next round at {:.0f} s",
+                                  (rounds + 1) * options_.round));
+    }
+    return;
+  }
   mine.last_round = draft.now();
   ChooseRound(*this, draft, mine).run();
 }
@@ -138,20 +146,17 @@ void ChooseRound::run() {
 }
 
 void ChooseRound::explain_watched(const ChooseResult& result) {
-  if (state_.watched >= state_.jobs.size()) return;
-  if (state_.job(state_.watched).phase != Phase::kWaiting) return;
-  Reason reason;
-  reason.at = state_.now;
-  reason.free_devices = state_.ledger.free_whole_total();
-  reason.text = "it does not take part in this round: held back after a refusal";
+  const JobState* const watched = to_explain(state_);
+  if (watched == nullptr) return;
+  std::string why = "it does not take part in this round";
   for (size_t i = 0; i < round_.bidders.size(); ++i) {
-    if (round_.bidders[i].job->id != state_.watched) continue;
-    reason.text = result.choice[i] != kNoOption
-                      ? "chosen, but no nodes have room for its gang"
-                      : fmt::format("other jobs make more of the devices ({} take part)",
-                                    round_.bidders.size());
+    if (round_.bidders[i].job != watched) continue;
+    why = result.choice[i] != kNoOption
+              ? "chosen, but no nodes have room for its gang"
+              : fmt::format("other jobs make more of the devices ({} take part)",
+                            round_.bidders.size());
   }
-  draft_.explain(std::move(reason));
+  explain_waiting(draft_, PackedPlace(NodeOrder::kBest, true), 0, why);
 }
 
 }  // namespace weft

@@ -1,9 +1,12 @@
 #include "policy/allocators/fill.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
 #include "policy/allocators/plan_walk.h"
+#include "policy/explain.h"
 
 namespace weft {
 namespace {
@@ -37,11 +40,36 @@ double dominant(const Amounts& used, const Amounts& capacity) {
 }
 
 struct Tenant {
+  double share(const Amounts& capacity) const {
+    return weight > 0 ? dominant(used, capacity) / weight : kNever;
+  }
+
   Amounts used;
   double weight = 1;
   std::vector<JobId> waiting;  // in order of arrival
   size_t next = 0;
 };
+
+void explain(Draft& draft, const Place& place, const std::map<TenantId, Tenant>& tenants,
+             const Amounts& capacity) {
+  const JobState* const job = to_explain(draft.state());
+  if (job == nullptr) return;
+  const double own = tenants.at(job->spec->tenant).share(capacity);
+  std::uint32_t ahead = 0;
+  double least = own;
+  for (const auto& [id, tenant] : tenants) {
+    for (JobId other : tenant.waiting) {
+      if (draft.state().job(other).phase != Phase::kWaiting) continue;
+      const double share = tenant.share(capacity);
+      least = std::min(least, share);
+      ahead += id == job->spec->tenant ? other < job->id : share < own;
+    }
+  }
+  explain_waiting(draft, place, ahead,
+                  fmt::format("its tenant's dominant share is {:.3f}, the least of those that "
+                              "wait {:.3f}",
+                              own, least));
+}
 
 }  // namespace
 
@@ -71,8 +99,7 @@ void FillPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
     double share = kNever;
     for (auto& [id, tenant] : tenants) {
       if (tenant.next == tenant.waiting.size()) continue;
-      const double own =
-          tenant.weight > 0 ? dominant(tenant.used, capacity) / tenant.weight : kNever;
+      const double own = tenant.share(capacity);
       if (least != nullptr && own >= share) continue;
       share = own;
       least = &tenant;
@@ -86,6 +113,7 @@ void FillPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
     }
   }
   PlanWalk::wake_for_held_back(draft);
+  explain(draft, *place_, tenants, capacity);
 }
 
 double dominant_share(const State& state, TenantId tenant) {

@@ -1,8 +1,11 @@
 #include "policy/allocators/matching_queue.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "policy/allocators/time_share.h"
+#include "policy/explain.h"
 #include "policy/idle.h"
 #include "policy/services.h"
 #include "policy/solve/matching.h"
@@ -53,6 +56,24 @@ Window make_window(const State& state, std::uint32_t most) {
   return window;
 }
 
+// `types`: what the jobs of the window were matched with; empty: nothing was free to match.
+void explain(Draft& draft, const Place& place, const std::vector<JobId>& window,
+             const std::vector<TypeId>& types) {
+  const State& state = draft.state();
+  const JobState* const job = to_explain(state);
+  if (job == nullptr) return;
+  std::uint32_t ahead = 0;
+  for (JobId id : state.active) ahead += id < job->id && state.job(id).phase == Phase::kWaiting;
+  std::string why = types.empty() ? "nothing can be matched while no device is free"
+                                  : "only the oldest waiting jobs are matched";
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (window[i] != job->id) continue;
+    why = fmt::format("it is matched with a later place in the queue of {}",
+                      state.cluster().types[types[i]].name);
+  }
+  explain_waiting(draft, place, ahead, why);
+}
+
 }  // namespace
 
 void MatchingPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
@@ -64,9 +85,12 @@ void MatchingPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
       draft.wake_at(job.held_back_until);
     }
   }
-  if (state.ledger.free_whole_total() == 0) return;
+  if (state.ledger.free_whole_total() == 0) return explain(draft, place_, {}, {});
   const Window window = make_window(state, options_.window);
-  if (window.jobs.empty()) return start_something_if_idle(draft);
+  if (window.jobs.empty()) {
+    start_something_if_idle(draft);
+    return explain(draft, place_, {}, {});
+  }
   const std::vector<MachineSlot> slots = allox_schedule(window.times, window.machines);
   std::vector<size_t> order(window.jobs.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -84,6 +108,9 @@ void MatchingPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
     }
   }
   start_something_if_idle(draft);
+  std::vector<TypeId> types;
+  for (const MachineSlot& slot : slots) types.push_back(static_cast<TypeId>(slot.type));
+  explain(draft, place_, window.jobs, types);
 }
 
 }  // namespace weft

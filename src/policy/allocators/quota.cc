@@ -1,10 +1,13 @@
 #include "policy/allocators/quota.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "policy/allocators/plan_walk.h"
+#include "policy/explain.h"
 
 namespace weft {
 namespace {
@@ -52,6 +55,7 @@ class QuotaWalk {
   }
   bool leaves_room(const JobState& job) const;
   void lend(PlanWalk& walk);
+  void explain(const Place& place) const;
 
   const QuotaOptions& options_;
   Draft& draft_;
@@ -164,6 +168,31 @@ void QuotaWalk::run(const Place& place) {
     if (job.phase == Phase::kPlaced) cohorts_[cohort_of(job.spec->tenant)].used += devices_of(job);
   }
   lend(walk);
+  explain(place);
+}
+
+void QuotaWalk::explain(const Place& place) const {
+  const JobState* const job = to_explain(state_);
+  if (job == nullptr) return;
+  const double guarantee = tenants_.at(job->spec->tenant).guarantee;
+  std::uint32_t before = 0;
+  for (const Choice& choice : own_waiting_) {
+    if (choice.job == job->id) {
+      return explain_waiting(draft_, place, before,
+                             fmt::format("it is within its tenant's {:.1f} guaranteed devices, and "
+                                         "borrowers do not hold enough to take back",
+                                         guarantee));
+    }
+    before += state_.job(choice.job).phase == Phase::kWaiting;
+  }
+  for (JobId id : borrowers_) {
+    if (id == job->id) break;
+    before += state_.job(id).phase == Phase::kWaiting;
+  }
+  explain_waiting(draft_, place, before,
+                  fmt::format("it must borrow, for it is beyond its tenant's {:.1f} guaranteed "
+                              "devices; {:.0f} devices are kept for jobs within theirs",
+                              guarantee, reserved_));
 }
 
 }  // namespace

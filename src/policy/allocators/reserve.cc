@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "policy/allocators/plan_walk.h"
+#include "policy/explain.h"
 
 namespace weft {
 namespace {
@@ -50,6 +51,7 @@ class ReserveWalk {
     if (power_) set_caps();
     for (const Booking& booking : memory_.bookings) draft_.wake_at(booking.from);
     PlanWalk::wake_for_held_back(draft_);
+    explain();
   }
 
  private:
@@ -83,6 +85,7 @@ class ReserveWalk {
   void fill_rest();
   bool fill_firm(JobId id, std::uint16_t configuration);
   void set_caps();
+  void explain() const;
 
   const ReserveOptions& options_;
   const Place& place_;
@@ -347,6 +350,23 @@ void ReserveWalk::set_caps() {
     if (job.spec->kind == WorkloadKind::kService) holder.latest_end = state_.now;
   }
   power_->set(draft_, holders);
+}
+
+void ReserveWalk::explain() const {
+  const JobState* const job = to_explain(state_);
+  if (job == nullptr) return;
+  std::uint32_t ahead = 0;
+  for (const Booking& booking : memory_.bookings) {
+    if (booking.job == job->id) {
+      return explain_waiting(draft_, place_, 0,
+                             fmt::format("it is booked from {:.0f} s on", booking.from));
+    }
+    ++ahead;
+  }
+  explain_waiting(draft_, place_, ahead,
+                  admitted(job->id) ? "it is admitted, but its devices are out of service"
+                                    : "it has no booking and runs only on devices that stay "
+                                      "unbooked for a lease");
 }
 
 }  // namespace

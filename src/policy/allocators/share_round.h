@@ -21,6 +21,8 @@ class ShareRound {
   void compute_shares();
   // Hands out the devices of every type for the next round.
   void run();
+  // Says why the watched job waits.
+  void explain_watched(Seconds round_ends);
 
  private:
   using Row = TimeShareMemory::Row;

@@ -1,7 +1,10 @@
 #include "policy/allocators/spot_mix.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "policy/explain.h"
 #include "policy/idle.h"
 #include "policy/place.h"
 #include "policy/services.h"
@@ -33,6 +36,23 @@ class SpotWalk {
         admit(state_.job(id));
       }
     }
+  }
+
+  void explain() const {
+    const JobState* const job = to_explain(state_);
+    if (job == nullptr) return;
+    std::uint32_t ahead = 0;
+    for (JobId id : state_.active) {
+      const JobState& other = state_.job(id);
+      ahead += other.phase == Phase::kWaiting && other.spec->deadline < job->spec->deadline;
+    }
+    const Progress p = progress(*job);
+    explain_waiting(draft_, packed_, ahead,
+                    p.behind || p.pinned ? "no node of either class has room for it"
+                    : p.falls_behind < kNever
+                        ? fmt::format("ahead of its line until {:.0f} s, it waits for spot devices",
+                                      std::min(p.falls_behind, p.pins))
+                        : "without a deadline it waits for spot devices");
   }
 
  private:
@@ -196,8 +216,10 @@ class SpotWalk {
 }  // namespace
 
 void SpotMixPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
-  SpotWalk(options_, draft).run();
+  SpotWalk walk(options_, draft);
+  walk.run();
   start_something_if_idle(draft);
+  walk.explain();
 }
 
 }  // namespace weft

@@ -41,6 +41,7 @@ void TimeSharePolicy::decide(Draft& draft, const Change& change, PolicyMemory& b
   round.fold(change);
   if (memory.round_ends != kNever && draft.now() < memory.round_ends) {
     draft.wake_at(memory.round_ends);
+    round.explain_watched(memory.round_ends);
     return;
   }
   round.account();
@@ -54,6 +55,7 @@ void TimeSharePolicy::decide(Draft& draft, const Change& change, PolicyMemory& b
   start_something_if_idle(draft);
   memory.round_ends = draft.now() + options_.round;
   draft.wake_at(memory.round_ends);
+  round.explain_watched(memory.round_ends);
 }
 
 }  // namespace weft
