@@ -260,7 +260,23 @@ class Page {
                       {"occupancy", occupancy(grid, stays, small)}};
     }
     add_columns(run, stays, out);
+    if (!run.gaps.empty()) out["outages"] = outages_json(run, kReportOutagesInAll / runs);
     return out;
+  }
+
+  Json outages_json(const RunResult& run, size_t limit) const {
+    std::vector<std::int64_t> device, devices, from, length;
+    for (const Absence& a : absences(*input_.cluster, run.gaps, time_.origin, time_.end, limit)) {
+      device.push_back(a.device);
+      devices.push_back(a.devices);
+      from.push_back(time_.ticks(a.from));
+      length.push_back(time_.ticks(a.to) - from.back());
+    }
+    return {{"all", run.gaps.size()},
+            {"device", device},
+            {"devices", devices},
+            {"from", from},
+            {"length", length}};
   }
 
   // Rectangles by column; `step` counts from the begin of the one before.

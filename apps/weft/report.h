@@ -23,6 +23,8 @@ struct ReportInput {
 // time). So many runs share the second figure, which keeps the page under 15 MB.
 inline constexpr size_t kReportSpansPerRun = 60'000;
 inline constexpr size_t kReportSpansInAll = 300'000;
+// Outages drawn in all runs together; of more, the largest.
+inline constexpr size_t kReportOutagesInAll = 40'000;
 
 // Requires: at least one run, all of this trace and replication; arrivals may be rescaled. A run of
 // another cluster (by its text) is compared, but has no line of utilisation and no timeline.

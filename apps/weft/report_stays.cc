@@ -74,6 +74,28 @@ std::vector<Stay> take_small(std::vector<Stay>& stays, size_t limit) {
   return taken;
 }
 
+std::vector<Absence> absences(const Cluster& cluster, const std::vector<Gap>& gaps, Seconds from,
+                              Seconds to, size_t limit) {
+  std::vector<Absence> all;
+  for (const Gap& gap : gaps) {
+    const Node& node = cluster.nodes[gap.node];
+    const bool whole = gap.device == kNoDevice;
+    const Absence absence{whole ? node.first_device : gap.device, whole ? node.devices : 1u,
+                          std::max(gap.from, from), std::min(gap.to, to)};
+    if (absence.to > absence.from) all.push_back(absence);
+  }
+  if (all.size() > limit) {
+    const auto size = [](const Absence& a) { return a.devices * (a.to - a.from); };
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const Absence& a, const Absence& b) { return size(a) > size(b); });
+    all.resize(limit);
+  }
+  std::sort(all.begin(), all.end(), [](const Absence& a, const Absence& b) {
+    return std::tie(a.from, a.device) < std::tie(b.from, b.device);
+  });
+  return all;
+}
+
 void Grid::add(const Stay& stay, std::vector<double>& device_s) const {
   const auto bin_of = [&](Seconds at) {
     return std::min(static_cast<size_t>(std::max(0.0, (at - origin) / bin_s)), bins - 1);

@@ -31,6 +31,18 @@ std::vector<Stay> joined(const std::vector<Span>& spans);
 // that it draws is the whole truth about it.
 std::vector<Stay> take_small(std::vector<Stay>& stays, size_t limit);
 
+// One rectangle of what was out of service.
+struct Absence {
+  DeviceId device = 0;
+  std::uint32_t devices = 1;
+  Seconds from = 0, to = 0;
+};
+
+// The gaps as rectangles between `from` and `to`; if there are more than `limit`, those that took
+// most device time.  Ensures: ascending by (from, device).  Cost: O(n log n).
+std::vector<Absence> absences(const Cluster& cluster, const std::vector<Gap>& gaps, Seconds from,
+                              Seconds to, size_t limit);
+
 // Rows of `group` devices by `bins` of time.
 struct Grid {
   size_t devices = 1, group = 1, rows = 1, bins = 1;

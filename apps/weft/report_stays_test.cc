@@ -100,5 +100,25 @@ TEST(ReportStays, AGridNeverHasMoreCellsThanAllowed) {
   }
 }
 
+TEST(Absences, AreCutToThePageAndTheLargestAreKept) {
+  const Cluster cluster = *parse_cluster_shorthand("2x4");
+  const std::vector<Gap> gaps = {{1, kNoDevice, 5, 20},  // a node
+                                 {0, 2, 30, 200},        // a device, until after the end
+                                 {0, 3, 1, 9},           // over before the page begins
+                                 {0, 1, 40, 41}};
+  const auto all = absences(cluster, gaps, 10, 100, 10);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].device, 4u);
+  EXPECT_EQ(all[0].devices, 4u);
+  EXPECT_EQ(all[0].from, 10);
+  EXPECT_EQ(all[0].to, 20);
+  EXPECT_EQ(all[1].device, 2u);
+  EXPECT_EQ(all[1].devices, 1u);
+  EXPECT_EQ(all[1].to, 100);
+  const auto largest = absences(cluster, gaps, 10, 100, 2);
+  ASSERT_EQ(largest.size(), 2u);
+  EXPECT_EQ(largest[1].device, 2u) << "the second on device 1 is the one left out";
+}
+
 }  // namespace
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 
 #include "model/generator.h"
@@ -13,7 +14,17 @@ namespace {
 Result<Trace> generated(const std::string& text, const Cluster& cluster, std::uint64_t seed) {
   auto spec = parse_generator(text);
   if (!spec.ok()) return spec.error();
-  return generate(*spec, cluster, spec->seed + seed - 1);
+  GeneratorReport report;
+  auto trace = generate(*spec, cluster, spec->seed + seed - 1, &report);
+  if (trace.ok() && report.capped > 0) {
+    std::fputs(
+        fmt::format("weft sim: {}: {} of {} jobs asked for more devices than {} has and were "
+                    "made smaller\n",
+                    text, report.capped, trace->jobs.size(), cluster.text)
+            .c_str(),
+        stderr);
+  }
+  return trace;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ case "$1" in
   *)
     page=$folder/page.html picture=
     "$1" sim --cluster 4x8 --trace "$2/examples/traces/small-cluster.csv" \
-      --policy fifo,srtf --report "$page" >"$folder/table.txt"
+      --policy fifo,srtf --node-mtbf 200000 --device-mtbf 2000000 --repair 5000 --report "$page" >"$folder/table.txt"
     ;;
 esac
 
@@ -64,6 +64,10 @@ all=$drawn
 [ "$(grep -o '<td class="policy"' "$folder/dom.txt" | wc -l)" -eq "$runs" ] ||
   fail "the table has a row for each of the $runs runs"
 job=$(grep -o '"jobs":{.*' "$folder/dom.txt" | sed 's/.*"name":\["\([^"]*\)".*/\1/' | head -n 1)
+
+if grep -q '"outages":{' "$folder/dom.txt"; then
+  [ "$(attribute outages-drawn)" -gt 0 ] || fail "no outage is drawn"
+fi
 
 look "#zoom=0,3600,0,4"
 [ "$drawn" -lt "$all" ] || fail "$drawn bars of $all are in view after zooming in"
