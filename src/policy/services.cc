@@ -39,7 +39,10 @@ bool serve_services(Draft& draft, const Place& place) {
   for (JobId id : state.active) {
     const JobState& job = state.job(id);
     if (job.spec->kind != WorkloadKind::kService || job.phase == Phase::kEnded) continue;
-    if (job.held_back_until > state.now) continue;
+    if (job.held_back_until > state.now) {
+      draft.wake_at(job.held_back_until);
+      continue;
+    }
     const std::uint32_t wanted = replicas_wanted(job);
     const Configuration& c = job.spec->requested();
     Allocation next;

@@ -107,6 +107,22 @@ TEST(Faults, WorkSinceTheLastCheckpointIsLostHoweverOftenTheSpeedChangedSince) {
   EXPECT_EQ(result.records[1].lost_work_s, 5) << "since 70, its own first checkpoint";
 }
 
+// Nothing else happens that would call a decision: who holds a job back must ask to be woken.
+TEST(Faults, AServiceThatCrashedIsBackAsSoonAsItIsNoLongerHeldBack) {
+  JobRow row{0, 1, 0};
+  row.edit = [](Submission& job, Menu& menu, Truth& truth) {
+    job.kind = WorkloadKind::kService;
+    menu.configurations.front().rate = 10;
+    truth.load = {{0, 10}};
+    truth.service_end = 1000;
+  };
+  for (const char* policy : {"fifo", "2d-las", "hived", "spot-mix", "allox", "drf", "quota", "edf",
+                             "themis", "shockwave"}) {
+    const RunResult result = run("1x2", policy, {row}, with_outages({{100, 0, 500, 0, 0}}));
+    EXPECT_DOUBLE_EQ(result.served, 0.999) << policy;
+  }
+}
+
 constexpr const char* kAvoiding =
     "base: fifo\nplace: {part: first-fit}\n"
     "guards: [{part: failed-node-avoidance, seconds: 100}]\n";

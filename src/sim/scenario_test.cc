@@ -116,6 +116,19 @@ TEST(Scenario, WithoutEstimatesNobodyMayDelayTheHead) {
          {"fifo"}};
   row.options.faults.recorded = {{5, 0, 95, 0}};
   expect_scenario(row);
+  const auto service = [](Submission& job, Menu& menu, Truth& truth) {
+    job.kind = WorkloadKind::kService;
+    menu.configurations.front().rate = 10;
+    truth.load = {{0, 5}};
+    truth.service_end = 100;
+  };
+  expect_scenario({"a service holds what the head needs, and nobody knows until when",
+                   "1x2",
+                   "backfill",
+                   {{0, 1, 0, 0, kNever, 0, -1, service}, {1, 2, 50}, {2, 1, 20}},
+                   {0, 100, 2},
+                   {},
+                   {"fifo"}});
 }
 
 TEST(Scenario, BeliefsDecideTheOrderAndTruthTheEnd) {

@@ -14,7 +14,8 @@ struct Reservation {
   Seconds at = 0;    // whoever ends by then may pass
   double spare = 0;  // devices free at `at` beyond what the reserved job takes
 };
-// Not even all devices in service suffice for the head: what runs does not delay it.
+// Not even all devices in service suffice for the head, or services hold them: what runs does not
+// delay it.
 constexpr Reservation kOutOfReach{kNever, kNever};
 
 double devices_asked(const JobState& job) {
@@ -30,7 +31,8 @@ Reservation reserve(const State& state, const JobState& head) {
   std::vector<std::pair<Seconds, double>> ends;
   for (JobId id : state.active) {
     const JobState& job = state.job(id);
-    if (job.phase != Phase::kPlaced) continue;
+    // A service is not believed to end at all.
+    if (job.phase != Phase::kPlaced || job.spec->kind == WorkloadKind::kService) continue;
     if (type != kAnyType && state.cluster().type_of(job.held.devices.front().device) != type) {
       continue;
     }
