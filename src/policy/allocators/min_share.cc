@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Planning all anew takes the cube of their number.
+// Planning anew takes the cube of their number.
 constexpr size_t kMostReplanned = 32;
 
 using Plans = std::map<JobId, Plan>;
@@ -63,6 +63,7 @@ class MinShareWalk {
   Calendar planned_but_of(JobId id) const;
   bool usable(const Plan& plan) const;
   bool kept(JobId id, const Plan& plan) const;
+  std::vector<JobId> widest() const;
   bool plan_anew(std::vector<JobId> jobs, Plans& out) const;
   void mend();
   void consider(JobId id);
@@ -123,17 +124,37 @@ bool MinShareWalk::kept(JobId id, const Plan& plan) const {
   return search_.end_of(id, plan) <= job.spec->deadline;
 }
 
-// Everybody on the smallest share that is enough, in order of deadlines. False if one is late.
+// Those whose plans take most devices at once, as many as can be planned anew.
+std::vector<JobId> MinShareWalk::widest() const {
+  std::vector<std::pair<double, JobId>> ranked;
+  for (const auto& [id, plan] : memory_.plans) {
+    double most = 0;
+    for (const Booking& stay : plan) most = std::max(most, stay.allocation.device_count());
+    ranked.emplace_back(-most, id);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  if (ranked.size() > kMostReplanned) ranked.resize(kMostReplanned);
+  std::vector<JobId> jobs;
+  for (const auto& [unused, id] : ranked) jobs.push_back(id);
+  return jobs;
+}
+
+// Each of them on the smallest share that is enough, in order of deadlines, beside the plans of all
+// others. False if one is late.
 bool MinShareWalk::plan_anew(std::vector<JobId> jobs, Plans& out) const {
   std::stable_sort(jobs.begin(), jobs.end(),
                    [&](JobId a, JobId b) { return deadline(a) < deadline(b); });
   Calendar calendar = firm_;
+  for (const auto& [id, plan] : memory_.plans) {
+    if (std::find(jobs.begin(), jobs.end(), id) != jobs.end()) continue;
+    for (const Booking& stay : plan) calendar.add(stay);
+  }
   // Whoever may not be stopped is planned first: nobody else may take its devices.
   std::stable_partition(jobs.begin(), jobs.end(), [&](JobId id) {
     const JobState& job = state_.job(id);
     return job.phase == Phase::kPlaced && !job.spec->preemptible;
   });
-  out.clear();
+  out = memory_.plans;
   for (JobId id : jobs) {
     Plan& plan = out[id];
     if (!search_.least(calendar, id, plan)) return false;
@@ -177,11 +198,10 @@ bool MinShareWalk::try_admit(JobId id) {
     memory_.plans[id] = std::move(between);
     return true;
   }
-  if (memory_.plans.size() >= kMostReplanned) return false;
-  std::vector<JobId> all = {id};
-  for (const auto& [other, plan] : memory_.plans) all.push_back(other);
+  std::vector<JobId> jobs = widest();
+  jobs.push_back(id);
   Plans anew;
-  if (!plan_anew(all, anew)) return false;
+  if (!plan_anew(std::move(jobs), anew)) return false;
   memory_.plans = std::move(anew);
   return true;
 }

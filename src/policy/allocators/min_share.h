@@ -18,11 +18,11 @@ struct MinShareOptions {
 // ElasticFlow (Gu et al., ASPLOS '23). An arriving job with a deadline and an estimate is admitted
 // if some share of devices lets it end in time beside what is planned, or if it and all admitted
 // jobs do so when planned anew in order of deadlines, each on the smallest share that is enough
-// (which is tried with at most 32 of them). Jobs without deadline run in order of arrival on what
-// is left and give way. Devices nobody needs go to admitted jobs, one step of size at a time, to
-// whoever spends the fewest device-seconds more for each device it gets, as long as it ends sooner.
-// Plans name definite devices and count a restart for every change, so that with exact estimates,
-// no faults and no dearer restarts an admitted job ends in time whatever arrives later.
+// (of more than 32, the 32 whose plans are widest). Jobs without deadline run in order of arrival
+// on what is left and give way. Devices nobody needs go to admitted jobs, one step of size at a
+// time, to whoever spends the fewest device-seconds more for each device it gets, as long as it
+// ends sooner. Plans name definite devices and count a restart for every change, so that with exact
+// estimates, no faults and no dearer restarts an admitted job ends in time whatever arrives later.
 // Cost: O(n^2 (n + devices)) for each arrival with a deadline, n being admitted jobs, and n times
 // that when all are planned anew.
 class MinSharePolicy : public Policy {

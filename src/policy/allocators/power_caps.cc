@@ -64,16 +64,17 @@ void PowerCaps::darken() {
   }
 }
 
-// For a unit of work.
-double PowerCaps::cost(const DeviceType& type, double watts, bool promised) const {
+// Of a second's uncapped work of one device; `asked`: devices that were asked for, for each held.
+double PowerCaps::cost(const DeviceType& type, double watts, bool promised, double asked) const {
   const double weight = promised ? 1 : options_.energy_weight;
-  const double most = busy_watts(type, 0);
-  return (weight * watts + (1 - weight) * most) / capped_speed(type, watts);
+  const double time_watts = busy_watts(type, 0) * asked;
+  return (weight * watts + (1 - weight) * time_watts) / capped_speed(type, watts);
 }
 
 std::vector<std::uint16_t> PowerCaps::shapes(const JobState& job, bool promised) const {
   const std::vector<Configuration>& menu = job.spec->menu->configurations;
   const std::vector<DeviceType>& types = state_.cluster().types;
+  const double asked = menu[0].devices;
   std::vector<std::pair<double, std::uint16_t>> ranked;
   for (std::uint16_t i = 0; i < menu.size(); ++i) {
     const Configuration& c = menu[i];
@@ -87,7 +88,7 @@ std::vector<std::uint16_t> PowerCaps::shapes(const JobState& job, bool promised)
       // Without a curve energy is unknown, and time decides.
       double best = types[t].power.empty() ? 1 : kNever;
       for (const PowerPoint& point : types[t].power) {
-        best = std::min(best, cost(types[t], point.watts, promised));
+        best = std::min(best, cost(types[t], point.watts, promised, asked / c.devices));
       }
       least = std::min(least, best * c.devices / rate);
     }
@@ -104,12 +105,16 @@ double PowerCaps::wanted_watts(const DeviceType& type, const Holder& holder, dou
   std::vector<double> choices = {std::floor(sure)};
   for (const PowerPoint& point : type.power) choices.push_back(std::floor(point.watts));
   choices.back() = type.power.back().watts;
+  const JobState& job = state_.job(holder.job);
+  const double asked = static_cast<double>(job.spec->requested().devices) * job.held.replicas /
+                       static_cast<double>(job.held.devices.size());
   double best = type.power.back().watts, least = kNever;
   for (double watts : choices) {
     const Seconds end = state_.now + holder.left / capped_speed(type, watts);
     const bool late = holder.latest_end < kNever && !(end <= holder.latest_end);
-    if (late || cost(type, watts, holder.promised) >= least) continue;
-    least = cost(type, watts, holder.promised);
+    const double price = cost(type, watts, holder.promised, asked);
+    if (late || price >= least) continue;
+    least = price;
     best = watts;
   }
   return best;

@@ -31,7 +31,8 @@ class PowerCaps {
 
   // The configurations the job may run on, the one that costs least at its best cap first. With
   // `promised` the cost is energy, else Zeus' (You et al., NSDI '23): energy weighted with
-  // `energy_weight` plus the rest of the weight times time at the largest draw.
+  // `energy_weight` plus the rest of the weight times time at the largest draw of what was asked
+  // for.
   std::vector<std::uint16_t> shapes(const JobState& job, bool promised) const;
 
   // A placed job with what must hold for it.
@@ -47,7 +48,7 @@ class PowerCaps {
   void set(Draft& draft, const std::vector<Holder>& holders) const;
 
  private:
-  double cost(const DeviceType& type, double watts, bool promised) const;
+  double cost(const DeviceType& type, double watts, bool promised, double asked) const;
   double wanted_watts(const DeviceType& type, const Holder& holder, double sure) const;
   void darken();
 
