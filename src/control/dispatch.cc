@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/same_ranks.h"
 
 namespace weft {
 namespace {
@@ -12,19 +13,21 @@ bool awaits_outcome(Standing standing) {
          standing == Standing::kStopping;
 }
 
-// A change that keeps ranks alive: another share of the same devices, or a service that scales.
+// A change that keeps ranks alive: another share of the same devices, other processors or memory
+// beside them, or a service that scales.
 bool can_resize(const JobState& job, const Allocation& used) {
   if (job.spec->kind == WorkloadKind::kService) {
     return job.held.configuration == used.configuration;
   }
-  return job.held.configuration == used.configuration &&
+  const std::vector<Configuration>& menu = job.spec->menu->configurations;
+  return same_ranks(menu[job.held.configuration], menu[used.configuration]) &&
          std::equal(job.held.devices.begin(), job.held.devices.end(), used.devices.begin(),
                     used.devices.end(), [](const DeviceShare& a, const DeviceShare& b) {
                       return a.device == b.device;
                     });
 }
 
-// Both ends of a resize: every device of either, with the larger share.
+// Both ends of a resize: every device of either, with the larger share, and so for hosts.
 Allocation covering(const Allocation& from, const Allocation& to) {
   Allocation both = to;
   for (const DeviceShare& share : from.devices) {
@@ -35,6 +38,16 @@ Allocation covering(const Allocation& from, const Allocation& to) {
       both.devices.insert(at, share);
     } else {
       at->milli = std::max(at->milli, share.milli);
+    }
+  }
+  for (const HostShare& host : from.hosts) {
+    const auto at = std::find_if(both.hosts.begin(), both.hosts.end(),
+                                 [&](const HostShare& other) { return other.node == host.node; });
+    if (at == both.hosts.end()) {
+      both.hosts.push_back(host);
+    } else {
+      at->cpu_milli = std::max(at->cpu_milli, host.cpu_milli);
+      at->memory = std::max(at->memory, host.memory);
     }
   }
   return both;
@@ -48,12 +61,17 @@ Dispatch::Dispatch(const Cluster& cluster, State& state, Executor& executor, Sec
       executor_(executor),
       timeout_(timeout),
       journal_(journal),
-      used_milli_(cluster.device_count()) {}
+      used_milli_(cluster.device_count()),
+      used_host_(cluster.nodes.size()) {}
 
 void Dispatch::use(const Allocation& allocation, int sign) {
   for (const DeviceShare& share : allocation.devices) {
     used_milli_[share.device] =
         static_cast<std::int16_t>(used_milli_[share.device] + sign * static_cast<int>(share.milli));
+  }
+  for (const HostShare& host : allocation.hosts) {
+    used_host_[host.node].cpu_milli += sign * static_cast<std::int64_t>(host.cpu_milli);
+    used_host_[host.node].memory += sign * static_cast<std::int64_t>(host.memory);
   }
 }
 
@@ -78,7 +96,19 @@ bool Dispatch::unused(JobId job, const Allocation& wanted) const {
     if (next < own.size() && own[next].device == share.device) used -= own[next].milli;
     if (used + share.milli > static_cast<int>(kWhole)) return false;
   }
-  return true;
+  return std::all_of(wanted.hosts.begin(), wanted.hosts.end(), [&](const HostShare& host) {
+    const Node& node = state_.cluster().nodes[host.node];
+    HostUse use = used_host_[host.node];
+    for (const HostShare& mine : pursuits_[job].used.hosts) {
+      if (mine.node != host.node) continue;
+      use.cpu_milli -= mine.cpu_milli;
+      use.memory -= static_cast<std::int64_t>(mine.memory);
+    }
+    use.cpu_milli += host.cpu_milli;
+    use.memory += static_cast<std::int64_t>(host.memory);
+    return (node.cpu_milli == 0 || use.cpu_milli <= node.cpu_milli) &&
+           (node.memory == 0 || use.memory <= static_cast<std::int64_t>(node.memory));
+  });
 }
 
 Command Dispatch::command_of(JobId job, CommandKind kind) const {

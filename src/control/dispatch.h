@@ -77,9 +77,15 @@ class Dispatch {
   State& state_;
   Executor& executor_;
   Seconds timeout_;
-  Journal* journal_;                      // may be null
-  std::vector<Pursuit> pursuits_;         // by job
-  std::vector<std::int16_t> used_milli_;  // by device: what the world may be using
+  Journal* journal_;               // may be null
+  std::vector<Pursuit> pursuits_;  // by job
+  // What the world may be using: by device, and by node (zero where nothing is stated).
+  std::vector<std::int16_t> used_milli_;
+  struct HostUse {
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory = 0;
+  };
+  std::vector<HostUse> used_host_;
   std::vector<JobId> blocked_;
   std::deque<Due> due_;  // ascending: every command has the same timeout
 };

@@ -20,6 +20,7 @@ Result<ListOptions> list_options(const Part& part) {
   Settings settings(part);
   ListOptions options;
   options.preempt = settings.flag("preempt", false);
+  options.tune = settings.flag("tune", false);
   const std::string backfill = settings.word("backfill", "none", {"none", "easy", "any"});
   options.backfill = backfill == "easy"  ? ListOptions::Backfill::kEasy
                      : backfill == "any" ? ListOptions::Backfill::kAny
@@ -40,10 +41,11 @@ Assembled assemble_list(const Composition& c) {
   auto sharer = make_sharer(c.share);
   if (!sharer.ok()) return sharer.error();
   if (*sharer != nullptr &&
-      (options->preempt || options->backfill == ListOptions::Backfill::kEasy)) {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("share '{}' does not go with preempt or backfill easy", c.share.name),
-                 "jobs that share leave when they end; set backfill to any or none"};
+      (options->preempt || options->tune || options->backfill == ListOptions::Backfill::kEasy)) {
+    return Error{
+        ErrorKind::kInvalidInput,
+        fmt::format("share '{}' does not go with preempt, tune or backfill easy", c.share.name),
+        "jobs that share leave when they end; set backfill to any or none"};
   }
   return std::unique_ptr<Policy>(std::make_unique<ListPolicy>(
       c.name, *options, std::move(key).value(), std::move(place).value(), std::move(guards).value(),

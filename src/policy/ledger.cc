@@ -50,8 +50,14 @@ void Ledger::set_free(NodeId node, DeviceId device, bool free) {
 
 bool Ledger::has_room(const Allocation& allocation) const {
   return std::all_of(
-      allocation.devices.begin(), allocation.devices.end(),
-      [&](const DeviceShare& share) { return share.milli <= room_milli(share.device); });
+             allocation.devices.begin(), allocation.devices.end(),
+             [&](const DeviceShare& share) { return share.milli <= room_milli(share.device); }) &&
+         std::all_of(allocation.hosts.begin(), allocation.hosts.end(), [&](const HostShare& host) {
+           const Node& node = cluster_->nodes[host.node];
+           const NodeUse& use = nodes_[host.node];
+           return (node.cpu_milli == 0 || use.cpu_milli + host.cpu_milli <= node.cpu_milli) &&
+                  (node.memory == 0 || use.memory + host.memory <= node.memory);
+         });
 }
 
 void Ledger::take(JobId job, const Allocation& allocation) {

@@ -264,7 +264,11 @@ bool place_as_asked(const Place& place, const State& state, const JobState& job,
   }
   std::vector<std::uint16_t> order;
   for (std::uint16_t i = 0; i < menu.size(); ++i) {
-    if (is_as_asked(menu[i], menu[0]) && menu[i].rate > 0) order.push_back(i);
+    // Of several on one type, which differ in what is held beside the devices, the first is meant.
+    const bool first = std::none_of(order.begin(), order.end(), [&](std::uint16_t other) {
+      return menu[other].type == menu[i].type;
+    });
+    if (is_as_asked(menu[i], menu[0]) && menu[i].rate > 0 && first) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint16_t a, std::uint16_t b) { return menu[a].rate > menu[b].rate; });

@@ -46,6 +46,7 @@ const std::vector<Composition>& known_policies() {
       policies::spot_mix(),
       policies::muri(),
       policies::gandiva(),
+      policies::synergy(),
   };
   return all;
 }

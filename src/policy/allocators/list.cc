@@ -28,6 +28,7 @@ void ListPolicy::decide(Draft& draft, const Change& change, PolicyMemory& memory
   walk.run();
   walk.ask_to_be_woken();
   if (draft.state().watched != kNoJob) walk.explain_watched();
+  if (options_.tune) walk.grow();
 }
 
 void ListWalk::fold(const Change& change) {
@@ -108,7 +109,9 @@ std::uint32_t ListWalk::shape_of(const JobState& job) {
                     job.spec->spot_ok,
                     service ? job.id + 1 : 0,
                     policy_.tenant_in_shape_ ? job.spec->tenant : TenantId{0},
-                    policy_.sharer_ != nullptr ? job.spec->model : kNoModel};
+                    policy_.sharer_ != nullptr ? job.spec->model
+                    : policy_.options_.tune    ? host_menu(*job.spec)
+                                               : kNoModel};
   const auto [at, fresh] =
       memory_.shapes.emplace(shape, static_cast<std::uint32_t>(memory_.waiting.size()));
   if (fresh) memory_.waiting.emplace_back();
@@ -129,6 +132,7 @@ void ListWalk::file_waiting(JobId id) {
 void ListWalk::file_placed(JobId id) {
   const JobState& job = state_.job(id);
   if (job.spec->kind == WorkloadKind::kService) memory_.services.insert(id);
+  if (policy_.options_.tune && tunings(*job.spec, job.held).size() > 1) memory_.tunable.insert(id);
   if (!policy_.options_.preempt) return;
   memory_.key[id] = policy_.key_->of(state_, job);
   memory_.placed.insert(filed(id));
@@ -145,6 +149,7 @@ void ListWalk::unfile(JobId id) {
     if (!memory_.held_back.empty()) std::erase(memory_.held_back, id);
   }
   if (!memory_.services.empty()) memory_.services.erase(id);
+  if (!memory_.tunable.empty()) memory_.tunable.erase(id);
 }
 
 void ListWalk::start(JobId id, Allocation allocation) {
@@ -172,7 +177,10 @@ bool ListWalk::may_stop(const JobState& job) const {
                      [&](const auto& guard) { return guard->may_stop(state_, job); });
 }
 
-bool ListWalk::fits(const JobState& job, Allocation& out) const {
+bool ListWalk::fits(const JobState& job, Allocation& out) {
+  if (policy_.options_.tune && job.spec->kind != WorkloadKind::kService) {
+    return fits_tuned(job, out);
+  }
   const std::uint32_t wanted = replicas_wanted(job);
   return place(job, wanted, out) ||
          (wanted > job.spec->min_replicas && place(job, job.spec->min_replicas, out));

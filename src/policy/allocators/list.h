@@ -25,6 +25,9 @@ struct ListOptions {
   Backfill backfill = Backfill::kNone;
   // A job may take the devices of placed jobs with larger keys.
   bool preempt = false;
+  // Elastic jobs may hold other processors and memory beside their devices than they ask for, if
+  // that makes them no slower.
+  bool tune = false;
 };
 
 // What jobs ask for, so far as it decides whether they fit. Of two jobs of one shape the one with
@@ -52,6 +55,10 @@ struct ListMemory : PolicyMemory {
   std::vector<JobId> partner;
   std::vector<std::uint64_t> started;
   std::uint64_t starts = 0;
+  // Policies that tune: what jobs may hold beside their devices, numbered; and who may hold more
+  // than one thing, of the placed ones.
+  std::map<std::vector<std::pair<std::uint32_t, Bytes>>, ModelId> host_menus;
+  std::set<JobId> tunable;
   // Next steps of stepped keys; may hold steps of jobs that stopped meanwhile.
   std::priority_queue<std::pair<Seconds, JobId>, std::vector<std::pair<Seconds, JobId>>,
                       std::greater<>>

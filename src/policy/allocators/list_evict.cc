@@ -6,6 +6,18 @@
 
 namespace weft {
 
+// True if the nodes have the processors and memory for both.
+bool ListWalk::has_room_beside(const Allocation& taken, Allocation wanted) const {
+  for (HostShare& host : wanted.hosts) {
+    for (const HostShare& other : taken.hosts) {
+      if (other.node != host.node) continue;
+      host.cpu_milli += other.cpu_milli;
+      host.memory += other.memory;
+    }
+  }
+  return state_.ledger.has_room(wanted);
+}
+
 // Stops placed jobs with larger keys, worst first, until the job fits; then gives back what was
 // taken in vain, best first. All or nothing.
 bool ListWalk::evict_for(const JobState& job, const Entry& entry, std::uint32_t replicas,
@@ -39,7 +51,8 @@ bool ListWalk::evict_for(const JobState& job, const Entry& entry, std::uint32_t 
            });
   };
   for (auto victim = stopped.rbegin(); victim != stopped.rend(); ++victim) {
-    if (!overlaps(victim->second)) start(victim->first, std::move(victim->second));
+    if (overlaps(victim->second) || (placed && !has_room_beside(out, victim->second))) continue;
+    start(victim->first, std::move(victim->second));
   }
   return placed;
 }

@@ -5,6 +5,11 @@
 
 namespace weft {
 
+// What the job may hold instead of `held` on the same devices: menu entries that are no slower than
+// the first of their kind, which is what it asks for. Fastest first; of equals, the least
+// demanding. Only itself for a job that is not elastic.
+std::vector<std::uint16_t> tunings(const Submission& spec, const Allocation& held);
+
 class ListWalk {
  public:
   ListWalk(const ListPolicy& policy, Draft& draft, ListMemory& memory)
@@ -16,6 +21,8 @@ class ListWalk {
   void run();
   void ask_to_be_woken();
   void explain_watched();
+  // Hands what is left of processors and memory to placed jobs that gain by it.
+  void grow();
 
  private:
   using Entry = ListMemory::Entry;
@@ -32,10 +39,11 @@ class ListWalk {
   // Trying one job.
   bool may_start(const JobState& job) const;
   bool may_stop(const JobState& job) const;
-  bool fits(const JobState& job, Allocation& out) const;
+  bool fits(const JobState& job, Allocation& out);
   // As Place::place for what the job asks for, away from the nodes it should avoid if it can be.
   bool place(const JobState& job, std::uint32_t replicas, Allocation& out) const;
   bool evict_for(const JobState& job, const Entry& entry, std::uint32_t replicas, Allocation& out);
+  bool has_room_beside(const Allocation& taken, Allocation wanted) const;
   bool place_or_evict(const JobState& job, const Entry& entry, bool may_evict, Allocation& out);
 
   // Sharing devices.
@@ -47,6 +55,15 @@ class ListWalk {
   void join_pair(const JobState& guest, JobId host);
   void match_all();
   bool type_suits(const JobState& guest, JobId host) const;
+
+  // Processors and memory by sensitivity.
+  ModelId host_menu(const Submission& spec);
+  bool fits_tuned(const JobState& job, Allocation& out);
+  bool place_one_of(const JobState& job, const std::vector<std::uint16_t>& configurations,
+                    Allocation& out) const;
+  void retune(JobId id, std::uint16_t configuration);
+  bool has_hosts_for(const JobState& job, const Configuration& configuration) const;
+  void level_excess();
 
   // The walk.
   void walk_blocking();

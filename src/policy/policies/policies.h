@@ -18,6 +18,7 @@ Composition hived();
 Composition spot_mix();
 Composition muri();
 Composition gandiva();
+Composition synergy();
 Composition optimus();
 Composition afs();
 Composition pollux();
