@@ -21,6 +21,7 @@ Result<ListOptions> list_options(const Part& part) {
   ListOptions options;
   options.preempt = settings.flag("preempt", false);
   options.tune = settings.flag("tune", false);
+  options.profile = settings.number("profile", 0);
   const std::string backfill = settings.word("backfill", "none", {"none", "easy", "any"});
   options.backfill = backfill == "easy"  ? ListOptions::Backfill::kEasy
                      : backfill == "any" ? ListOptions::Backfill::kAny
@@ -40,6 +41,11 @@ Assembled assemble_list(const Composition& c) {
   if (!guards.ok()) return guards.error();
   auto sharer = make_sharer(c.share);
   if (!sharer.ok()) return sharer.error();
+  if (options->profile > 0 && (*sharer == nullptr || c.place.name != "best-fit")) {
+    return Error{ErrorKind::kInvalidInput,
+                 "setting 'profile' of allocate 'list' goes with a share and with place best-fit",
+                 "profiles say who may share; leave it out, or add share: pack"};
+  }
   if (*sharer != nullptr &&
       (options->preempt || options->tune || options->backfill == ListOptions::Backfill::kEasy)) {
     return Error{

@@ -83,6 +83,53 @@ TEST(LucidPolicy, SurvivesDelayLossRefusalAndFailures) {
   }
 }
 
+constexpr const char* kProfiling =
+    "{base: lucid, allocate: {part: list, backfill: any, profile: 200}}";
+
+// Two devices for profiling and two others. a and b are profiled at once; b ends meanwhile. After
+// 200 s a goes on elsewhere, with 300 s left, and c, which needs both devices, is profiled until 400;
+// then it waits for a, which holds one of the two others, until 500, and has 100 s left.
+TEST(LucidPolicy, NewJobsAreProfiledFirst) {
+  const std::vector<JobRow> rows = {modelled(0, 1, 500, 0), modelled(0, 1, 150, 0),
+                                    modelled(0, 2, 300, 0)};
+  const RunResult got = run("gpu:1x2,profile:1x2", rows, kProfiling);
+  EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 0, 200}));
+  EXPECT_EQ(got.records[1].end, 150);
+  EXPECT_EQ(got.records[0].end, 500);
+  EXPECT_EQ(got.records[2].end, 600);
+  EXPECT_NE(starts_of(got), starts_of(run("gpu:1x2,profile:1x2", rows, "lucid")));
+}
+
+TEST(LucidPolicy, ProfilingSurvivesDelayLossRefusalAndFailures) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const bool hard : {false, true}) {
+      SimOptions options = hard ? hard_options(seed) : testing_options();
+      options.record_timeline = true;
+      const RunResult got =
+          run("gpu:1x8,profile:1x4", random_rows(seed, 25), kProfiling, options);
+      for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
+      for (const Span& span : got.timeline) {
+        if (span.device < 8) continue;
+        EXPECT_EQ(span.milli, kWhole) << "job " << span.job << " shares while it is profiled";
+        EXPECT_LE(span.to - span.from, hard ? kNever : 200 + 1e-6);
+      }
+    }
+  }
+}
+
+TEST(LucidPolicy, BeatsItsPeerOnThePhillyTraceWithProfilingNodes) {
+  const std::string jobs = std::string(WEFT_SHARED_DATA) + "/jobs/";
+  if (!is_folder(jobs)) GTEST_SKIP() << "needs " << jobs;
+  const Cluster cluster = testing_cluster("gpu:14x8,profile:2x8");
+  TraceOptions options;
+  options.profiles = jobs + "lucid";
+  const Result<Trace> trace = read_trace(jobs + "philly-1000.csv", cluster, options);
+  ASSERT_TRUE(trace.ok()) << trace.error().text();
+  const Result<RunResult> oracle = run_trace(cluster, *trace, *testing_policy(kProfiling), {});
+  ASSERT_TRUE(oracle.ok()) << oracle.error().text();
+  EXPECT_LT(oracle->jct_s.mean, 5140);
+}
+
 TEST(LucidPolicy, BeatsItsPeerOnThePhillyTrace) {
   const std::string jobs = std::string(WEFT_SHARED_DATA) + "/jobs/";
   if (!is_folder(jobs)) GTEST_SKIP() << "needs " << jobs;

@@ -124,6 +124,10 @@ void ListWalk::file_waiting(JobId id) {
     memory_.held_back.push_back(id);
     return;
   }
+  if (needs_profile(job)) {
+    memory_.unprofiled.emplace(job.spec->requested().devices, id);
+    return;
+  }
   std::set<Entry>& queue = memory_.waiting[memory_.shape[id]];
   memory_.key[id] = policy_.key_->of(state_, job);
   queue.insert(queue.end(), filed(id));
@@ -150,6 +154,11 @@ void ListWalk::unfile(JobId id) {
   }
   if (!memory_.services.empty()) memory_.services.erase(id);
   if (!memory_.tunable.empty()) memory_.tunable.erase(id);
+  if (policy_.options_.profile > 0) {
+    memory_.unprofiled.erase({state_.job(id).spec->requested().devices, id});
+    memory_.profiling.erase(id);
+    if (state_.job(id).phase == Phase::kEnded) memory_.profiled.erase(id);
+  }
 }
 
 void ListWalk::start(JobId id, Allocation allocation) {
@@ -180,6 +189,9 @@ bool ListWalk::may_stop(const JobState& job) const {
 bool ListWalk::fits(const JobState& job, Allocation& out) {
   if (policy_.options_.tune && job.spec->kind != WorkloadKind::kService) {
     return fits_tuned(job, out);
+  }
+  if (profile_type() != kAnyType && job.spec->kind != WorkloadKind::kService) {
+    return fits_elsewhere(job, out);
   }
   const std::uint32_t wanted = replicas_wanted(job);
   return place(job, wanted, out) ||
@@ -214,6 +226,7 @@ bool ListWalk::next_head(const std::vector<bool>& closed, Entry& head) const {
 }
 
 void ListWalk::run() {
+  if (policy_.options_.profile > 0) end_profiles();
   if (state_.waiting == 0) return;
   if (policy_.sharer_ != nullptr) return walk_sharing();
   switch (policy_.options_.backfill) {

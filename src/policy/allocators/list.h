@@ -28,6 +28,9 @@ struct ListOptions {
   // Elastic jobs may hold other processors and memory beside their devices than they ask for, if
   // that makes them no slower.
   bool tune = false;
+  // Seconds that a job first runs on a node of device type "profile", before which nothing is known
+  // of it; 0: everything is known from the start. With a sharer only.
+  Seconds profile = 0;
 };
 
 // What jobs ask for, so far as it decides whether they fit. Of two jobs of one shape the one with
@@ -59,6 +62,10 @@ struct ListMemory : PolicyMemory {
   // than one thing, of the placed ones.
   std::map<std::vector<std::pair<std::uint32_t, Bytes>>, ModelId> host_menus;
   std::set<JobId> tunable;
+  // Policies that profile: who waits for that, least devices first; who is at it; who has been.
+  std::set<std::pair<std::uint32_t, JobId>> unprofiled;
+  std::set<JobId> profiling;
+  std::set<JobId> profiled;
   // Next steps of stepped keys; may hold steps of jobs that stopped meanwhile.
   std::priority_queue<std::pair<Seconds, JobId>, std::vector<std::pair<Seconds, JobId>>,
                       std::greater<>>

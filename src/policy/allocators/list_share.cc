@@ -154,6 +154,7 @@ bool ListWalk::type_suits(const JobState& guest, JobId host) const {
 // Free devices first, else a place beside another job. A shape names the model here, so of two jobs
 // of one shape the one with the smaller key still finds a place if either does.
 void ListWalk::walk_sharing() {
+  start_profiles();
   using Head = std::pair<Entry, std::uint32_t>;
   std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
   const auto offer = [&](std::uint32_t shape) {

@@ -56,6 +56,13 @@ class ListWalk {
   void match_all();
   bool type_suits(const JobState& guest, JobId host) const;
 
+  // Profiling before sharing.
+  TypeId profile_type() const;
+  bool needs_profile(const JobState& job) const;
+  void end_profiles();
+  void start_profiles();
+  bool fits_elsewhere(const JobState& job, Allocation& out) const;
+
   // Processors and memory by sensitivity.
   ModelId host_menu(const Submission& spec);
   bool fits_tuned(const JobState& job, Allocation& out);
