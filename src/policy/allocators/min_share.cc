@@ -68,6 +68,7 @@ class MinShareWalk {
   void mend();
   void consider(JobId id);
   bool try_admit(JobId id);
+  bool hopeless(JobId id) const;
   void carry_out();
   void fill_rest();
   bool start_rest(const JobState& job, State& free);
@@ -192,12 +193,45 @@ void MinShareWalk::mend() {
   }
 }
 
+// Even at their most efficient sizes, with no device ever idle, those due by then need more.
+bool MinShareWalk::hopeless(JobId id) const {
+  std::vector<std::pair<Seconds, double>> needs;  // deadline, device-seconds
+  const auto add = [&](JobId of) {
+    const JobState& job = state_.job(of);
+    double least = kNever;
+    for (const Configuration& c : job.spec->menu->configurations) {
+      double rate = c.rate * c.efficiency;
+      if (c.type == kAnyType) {
+        double fastest = 0;
+        for (const DeviceType& type : state_.cluster().types) {
+          fastest = std::max(fastest, type.speed);
+        }
+        rate *= fastest;
+      }
+      if (rate > 0) least = std::min(least, c.devices * search_.work_left(job) / rate);
+    }
+    // A fraction of a device can be less than a device, and a late job needs no more promises.
+    const bool counts = job.spec->requested().milli == kWhole && deadline(of) > state_.now;
+    if (counts) needs.emplace_back(deadline(of), least);
+  };
+  add(id);
+  for (const auto& [other, plan] : memory_.plans) add(other);
+  std::sort(needs.begin(), needs.end());
+  double sum = 0;
+  for (const auto& [by, device_s] : needs) {
+    sum += device_s;
+    if (sum > state_.cluster().device_count() * (by - state_.now)) return true;
+  }
+  return false;
+}
+
 bool MinShareWalk::try_admit(JobId id) {
   Plan between;
   if (search_.least(planned_but_of(id), id, between)) {
     memory_.plans[id] = std::move(between);
     return true;
   }
+  if (hopeless(id)) return false;
   std::vector<JobId> jobs = widest();
   jobs.push_back(id);
   Plans anew;
