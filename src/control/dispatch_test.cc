@@ -105,6 +105,23 @@ TEST_F(DispatchTest, DevicesOfAPendingStopAreNotFree) {
   EXPECT_EQ(executor_.last().job, b);
 }
 
+TEST_F(DispatchTest, ProcessorsOfAPendingStopAreNotFree) {
+  cluster_.nodes[0].cpu_milli = 6000;
+  const JobId a = submit(1), b = submit(1);
+  Allocation first = whole_devices({0}), second = whole_devices({1});
+  first.hosts = second.hosts = {{.node = 0, .cpu_milli = 4000}};
+  decide([=](Draft& draft) { draft.start(a, first); });
+  answer(executor_.last());
+  decide([=](Draft& draft) {
+    draft.stop(a);
+    draft.start(b, second);
+  });
+  ASSERT_EQ(sent(), 2u) << "another device is free, but not the processors beside it";
+  answer(executor_.last());
+  ASSERT_EQ(sent(), 3u);
+  EXPECT_EQ(executor_.last().job, b);
+}
+
 TEST_F(DispatchTest, ARefusedStopIsAskedAnewUnderANewNumber) {
   const JobId a = submit(2), b = submit(2);
   start(a, {0, 1});

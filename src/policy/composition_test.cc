@@ -102,6 +102,25 @@ TEST(Composition, BadYamlIsNamed) {
   }
 }
 
+TEST(Composition, PartsThatDoNotGoTogetherAreRefused) {
+  const BadYaml table[] = {
+      {"a list's share with time shares", "base: max-min\nshare: pack\n", {"'pack'", "pairs"}},
+      {"pairs of an objective without levels", "base: min-cost\nshare: pairs\n", {"max-min"}},
+      {"pairs for who cannot tell types", "base: max-min-agnostic\nshare: pairs\n", {"aware"}},
+      {"trials of solved shares", "base: max-min\nshare: trial\n", {"isolated"}},
+      {"profiles for nobody", "allocate: {part: list, profile: 200}\n", {"'profile'"}},
+      {"tuned sharing", "base: lucid\nallocate: {part: list, tune: true}\n", {"tune"}},
+  };
+  for (const BadYaml& row : table) {
+    SCOPED_TRACE(row.why);
+    auto composed = parse_composition(row.text, "p.yaml");
+    ASSERT_FALSE(composed.ok());
+    for (const std::string& part : row.says) {
+      EXPECT_NE(composed.error().text().find(part), std::string::npos) << composed.error().text();
+    }
+  }
+}
+
 TEST(Composition, SeveralMistakesAreToldTogether) {
   auto composed = parse_composition("kee: a\nplaze: b\n", "p.yaml");
   ASSERT_FALSE(composed.ok());

@@ -160,6 +160,24 @@ TEST(Ledger, MemoryOfSharedDevicesAddsUp) {
   EXPECT_EQ(ledger.free_whole(0), 1u);
 }
 
+TEST(Ledger, RoomIsAlsoBesideTheDevices) {
+  Cluster cluster = small_cluster("1x2");
+  cluster.nodes[0].cpu_milli = 6000;
+  cluster.nodes[0].memory = 8 * kGiB;
+  Ledger ledger(cluster);
+  Allocation first, second;
+  first.devices = {{0}};
+  first.hosts = {{.node = 0, .cpu_milli = 4000, .memory = 4 * kGiB}};
+  ledger.take(7, first);
+  second.devices = {{1}};
+  second.hosts = {{.node = 0, .cpu_milli = 2000, .memory = 4 * kGiB}};
+  EXPECT_TRUE(ledger.has_room(second));
+  second.hosts[0].cpu_milli = 2001;
+  EXPECT_FALSE(ledger.has_room(second));
+  second.hosts[0] = {.node = 0, .cpu_milli = 2000, .memory = 4 * kGiB + 1};
+  EXPECT_FALSE(ledger.has_room(second));
+}
+
 TEST(LedgerDeathTest, AbortsRatherThanGiveADeviceTwice) {
   const Cluster cluster = small_cluster("1x2");
   Allocation one, most;

@@ -87,8 +87,8 @@ constexpr const char* kProfiling =
     "{base: lucid, allocate: {part: list, backfill: any, profile: 200}}";
 
 // Two devices for profiling and two others. a and b are profiled at once; b ends meanwhile. After
-// 200 s a goes on elsewhere, with 300 s left, and c, which needs both devices, is profiled until 400;
-// then it waits for a, which holds one of the two others, until 500, and has 100 s left.
+// 200 s a goes on elsewhere, with 300 s left, and c, which needs both devices, is profiled until
+// 400; then it waits for a, which holds one of the two others, until 500, and has 100 s left.
 TEST(LucidPolicy, NewJobsAreProfiledFirst) {
   const std::vector<JobRow> rows = {modelled(0, 1, 500, 0), modelled(0, 1, 150, 0),
                                     modelled(0, 2, 300, 0)};
@@ -105,8 +105,7 @@ TEST(LucidPolicy, ProfilingSurvivesDelayLossRefusalAndFailures) {
     for (const bool hard : {false, true}) {
       SimOptions options = hard ? hard_options(seed) : testing_options();
       options.record_timeline = true;
-      const RunResult got =
-          run("gpu:1x8,profile:1x4", random_rows(seed, 25), kProfiling, options);
+      const RunResult got = run("gpu:1x8,profile:1x4", random_rows(seed, 25), kProfiling, options);
       for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
       for (const Span& span : got.timeline) {
         if (span.device < 8) continue;
