@@ -1,5 +1,5 @@
-// What running jobs draw and tell of themselves, and jobs whose speed changes: elastic ones with the
-// epoch and when their agents tune the batch size, others with the phases of their truth.
+// What running jobs draw and tell of themselves, and jobs whose speed changes: elastic ones with
+// the epoch and when their agents tune the batch size, others with the phases of their truth.
 #include "model/power.h"
 #include "sim/world.h"
 
