@@ -43,12 +43,12 @@ const Weights& StreamPhases::weights_behind(int endpoint, Buffer buffer) const {
              : schedule_->chunks;
 }
 
-std::uint64_t StreamPhases::weight_of(int endpoint, const Cells& cells, std::int64_t i) const {
+double StreamPhases::weight_of(int endpoint, const Cells& cells, std::int64_t i) const {
   const Weights& weights = weights_behind(endpoint, cells.buffer);
-  if (weights.list.empty()) return static_cast<std::uint64_t>(cells.count) * weights.each;
-  std::uint64_t sum = 0;
+  if (weights.list.empty()) return cells.count * static_cast<double>(weights.each);
+  double sum = 0;
   for (int j = 0; j < cells.count; ++j) {
-    sum += weight_at(*schedule_, endpoint, cells.buffer, cells.at(i, j));
+    sum += static_cast<double>(weight_at(*schedule_, endpoint, cells.buffer, cells.at(i, j)));
   }
   return sum;
 }
@@ -76,7 +76,7 @@ void StreamPhases::add_flows(const Phase& phase, std::int64_t i, std::vector<Flo
     const std::size_t mine = flows.size();
     for (const Op& op : place.round->ops) {
       if (op.kind != Kind::kSend) continue;
-      const auto weight = static_cast<double>(weight_of(endpoint, op.source, place.iteration));
+      const double weight = weight_of(endpoint, op.source, place.iteration);
       const double fraction = weight / whole * place.round->density;
       const int to = op.peer.at(place.iteration);
       const auto same = [&](const Flow& f) { return f.to == to && f.streamed == op.streamed; };

@@ -50,7 +50,7 @@ class StreamPhases {
   Place find(int endpoint, std::int64_t number) const;
   bool same_traffic(const Phase& phase) const;
   const Weights& weights_behind(int endpoint, Buffer buffer) const;
-  std::uint64_t weight_of(int endpoint, const Cells& cells, std::int64_t i) const;
+  double weight_of(int endpoint, const Cells& cells, std::int64_t i) const;
 
   const Schedule* schedule_;
   int stream_;

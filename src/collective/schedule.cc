@@ -17,7 +17,7 @@ std::int64_t modulo(std::int64_t value, std::int64_t modulus) {
 }  // namespace
 
 int Walk::at(std::int64_t i) const {
-  return base + stride * static_cast<int>(modulo(first + i * advance, modulus));
+  return static_cast<int>(base + stride * modulo(first + i * advance, modulus));
 }
 
 int Cells::at(std::int64_t i, int j) const {

@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::int64_t kFull = std::numeric_limits<std::int64_t>::max();
 
+// A stream of an endpoint takes the memory of so many cells.
+constexpr std::int64_t kCellsOfALane = 8;
+
 std::int64_t plus(std::int64_t a, std::int64_t b) { return a > kFull - b ? kFull : a + b; }
 std::int64_t times(std::int64_t a, std::int64_t b) {
   return a != 0 && b > kFull / a ? kFull : a * b;
@@ -22,12 +25,19 @@ Status one_pass(const Schedule& schedule, const Tracking& tracking) {
 
 }  // namespace
 
-std::int64_t work_of(const Schedule& schedule) {
+std::int64_t cells_of(const Schedule& schedule) {
   std::int64_t total = 0;
   for (int e = 0; e < schedule.endpoints(); ++e) {
-    const Program& program = schedule.programs[static_cast<std::size_t>(e)];
     total = plus(total, cells_in(schedule, e, Buffer::kOutput));
-    total = plus(total, program.scratch.count);
+    total = plus(total, cells_in(schedule, e, Buffer::kScratch));
+    total = plus(total, kCellsOfALane * schedule.streams());
+  }
+  return total;
+}
+
+std::int64_t work_of(const Schedule& schedule) {
+  std::int64_t total = cells_of(schedule);
+  for (const Program& program : schedule.programs) {
     for (const auto& stream : program.streams) {
       for (const Round& round : stream) {
         std::int64_t each = 1;
@@ -47,10 +57,12 @@ Status verify(const Schedule& schedule, const VerifyOptions& options) {
       options.exact || schedule.ranks <= 64 || schedule.operation == Operation::kBarrier;
   const std::int64_t passes = bits ? (schedule.ranks + 63) / 64 : 1;
   const std::int64_t work = times(work_of(schedule), passes);
-  if (work > options.max_work) {
+  const std::int64_t cells = cells_of(schedule);
+  if (work > options.max_work || cells > options.max_cells) {
     return Error{ErrorKind::kUnsupported,
-                 fmt::format("the schedule takes {} steps to verify; the limit is {}", work,
-                             options.max_work),
+                 fmt::format("the schedule takes {} steps and {} cells to verify; the limits are "
+                             "{} and {}",
+                             work, cells, options.max_work, options.max_cells),
                  "use fewer ranks, chunks or rounds"};
   }
   if (!bits) return one_pass(schedule, Tracking::sums(schedule.ranks));

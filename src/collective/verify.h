@@ -14,9 +14,10 @@ struct VerifyOptions {
   // are tracked as a sum of random 64-bit keys, one per rank, which a wrong schedule passes with
   // probability 2^-64; `exact` tracks them one by one there too, 64 ranks at a time.
   bool exact = false;
-  // Schedules that take more than this many steps (operations and cells touched, times passes) or
-  // this many cells are refused.
+  // Schedules that take more steps (operations and cells touched, times passes), or have more
+  // output and scratch cells, are refused.
   std::int64_t max_work = std::numeric_limits<std::int64_t>::max();
+  std::int64_t max_cells = std::numeric_limits<std::int64_t>::max();
 };
 
 // Ensures: when it is ok, then for every way in which the endpoints may run relative to each other
@@ -31,8 +32,10 @@ struct VerifyOptions {
 // Cost: O(operations + cells touched) time, O(output and scratch cells of all endpoints) memory.
 Status verify(const Schedule& schedule, const VerifyOptions& options = {});
 
-// What verify() would do in one pass; saturates.  Cost: O(entries of all programs).
+// The steps that verify() takes in one pass, and the cells it needs memory for; both saturate.
+// Requires: check_shape() is ok.  Cost: O(entries of all programs).
 std::int64_t work_of(const Schedule& schedule);
+std::int64_t cells_of(const Schedule& schedule);
 
 // The part of verify() that looks at no iteration: limits, counts, and what belongs together.
 Status check_shape(const Schedule& schedule);
