@@ -15,10 +15,12 @@ NetVerb add_net_command(CLI::App& app) {
   CLI::App* net = app.add_subcommand("net", "topologies and what moves on them");
   net->require_subcommand(1);
   net->footer(
-      "example: weft net collective --topology clos:hosts=64,radix=16 --algorithm auto --bytes "
+      "example: weft net topology clos:hosts=1024,radix=32,oversubscription=4 --svg net.svg\n"
+      "         weft net collective --topology clos:hosts=64,radix=16 --algorithm auto --bytes "
       "1GB\n"
       "         weft net iteration --job examples/flows/vgg16.yaml --scheduler fifo,bytescheduler");
-  const std::vector<NetVerb> verbs = {add_net_collective(*net), add_net_iteration(*net)};
+  const std::vector<NetVerb> verbs = {add_net_topology(*net), add_net_collective(*net),
+                                      add_net_iteration(*net)};
   return {net, [verbs] {
             for (const NetVerb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();

@@ -21,6 +21,7 @@ struct NetVerb {
 // Tells the user what was wrong with the input of a verb; returns the exit code.
 int net_fail(const std::string& verb, const Error& error);
 
+NetVerb add_net_topology(CLI::App& net);
 NetVerb add_net_collective(CLI::App& net);
 NetVerb add_net_iteration(CLI::App& net);
 

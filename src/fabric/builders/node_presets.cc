@@ -1,5 +1,6 @@
 // Node presets with the sources of their figures, and how clusters of them are read.
 #include <algorithm>
+#include <cmath>
 
 #include "fabric/builders/builders.h"
 
@@ -49,9 +50,9 @@ NodeShape read_node(Parameters& p, const NodePreset& preset) {
 void read_network(Parameters& p, Network kind, ClusterShape& shape) {
   ClosShape& network = shape.network;
   const std::uint32_t radix = p.count("radix", 64, 2, kMaxEndpoints);
-  const Ports ports =
-      split_ports(radix, p.number("oversubscription", 1, 0, 1e6) * shape.rates.spine.bytes_per_s /
-                             shape.rates.port.bytes_per_s);
+  const double down_per_up = p.number("oversubscription", 1, 0, 1e6) *
+                             shape.rates.spine.bytes_per_s / shape.rates.port.bytes_per_s;
+  const Ports ports = split_ports(radix, down_per_up);
   network.ports = shape.nodes * shape.node.nics;
   shape.rails = kind != Network::kClos;
   if (shape.rails) network.group = shape.nodes;
@@ -61,7 +62,10 @@ void read_network(Parameters& p, Network kind, ClusterShape& shape) {
   network.per_leaf =
       p.count("nics_per_leaf", lone ? shape.nodes : std::min(group, ports.down), 1, kMaxEndpoints);
   const bool islands = kind == Network::kRailOnly && network.per_leaf >= shape.nodes;
-  network.spines = islands ? 0 : p.count("spines", ports.up, 1, 65536);
+  // A leaf that is not full needs fewer ways up.
+  const double ways_up = std::ceil(network.per_leaf / down_per_up);
+  const auto spines = static_cast<std::uint32_t>(std::min<double>(ports.up, ways_up));
+  network.spines = islands ? 0 : p.count("spines", spines, 1, 65536);
   network.leaves_per_pod =
       kind == Network::kRailOnly ? network.leaves_per_group() : network.leaves();
   const bool by_nvlink = p.word("cross_rail", 0, {"nvlink", "spine"}) == 0;
