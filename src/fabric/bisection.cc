@@ -13,7 +13,7 @@ namespace {
 using Half = std::vector<bool>;
 
 // Links that all halvings together may look at; keeps large networks to a few.
-constexpr std::size_t kBudget = 4'000'000;
+constexpr std::size_t kBudget = 1'000'000;
 constexpr std::size_t kMostHalvings = 40;
 
 Half by_blocks(std::uint32_t n, std::uint32_t block) {
