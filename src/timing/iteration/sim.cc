@@ -74,7 +74,10 @@ class Simulator {
       CHECK_MSG(at < kNever, "every iteration goes on");
       now_ = std::max(now_, at);
       network_.advance_to(at, ended);
-      for (FlowId flow : ended) flow_ended(flow);
+      // Looked up first: a flow started on the way may get the id of one that has ended.
+      std::vector<std::pair<std::uint32_t, std::uint32_t>> messages;
+      for (FlowId flow : ended) messages.push_back(flows_[flow]);
+      for (const auto& [job, node] : messages) flow_ended(job, node);
       while (!timers_.empty() && timers_.top().at <= now_) {
         const Timer next = timers_.top();
         timers_.pop();
@@ -223,8 +226,7 @@ class Simulator {
     flows_[flow] = {j, i};
   }
 
-  void flow_ended(FlowId flow) {
-    const auto [j, i] = flows_[flow];
+  void flow_ended(std::uint32_t j, std::uint32_t i) {
     JobState& job = jobs_[j];
     if (job.left[i] > 0) return send(j, i);
     const ProgramNode& node = job.program.nodes[i];
