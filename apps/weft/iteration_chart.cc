@@ -119,8 +119,8 @@ std::string axis(TimeWindow window, double y) {
   return text;
 }
 
-// One run from `y` on; moves y below it.
-std::string section(const TrainingFile& file, const SchedulerRun& run, double& y) {
+// One run from `y` on, `length` of it; moves y below it.
+std::string section(const TrainingFile& file, const SchedulerRun& run, Seconds length, double& y) {
   std::string title = run.scheduler + ":";
   for (std::size_t j = 0; j < run.jobs.size(); ++j) {
     title += fmt::format("{} {} {:.4g} ms (ideal {:.4g})", j == 0 ? "" : ",", file.jobs[j].name,
@@ -142,7 +142,8 @@ std::string section(const TrainingFile& file, const SchedulerRun& run, double& y
           kLeft, y, kWidth, kRow);
     }
   }
-  const TimeWindow window = last_iterations(run);
+  TimeWindow window = last_iterations(run);
+  window.until = window.from + length;
   for (const IterationSpan& span : merged(file, run, window)) {
     const IterationGraph& graph = file.jobs[span.job].graph;
     const double at = first[span.job] + static_cast<double>(row_of(graph, span.op)) * (kRow + kGap);
@@ -175,7 +176,12 @@ std::string legend(double y) {
 std::string iteration_svg(const TrainingFile& file, const std::vector<SchedulerRun>& runs) {
   double y = 28;
   std::string body = legend(8);
-  for (const SchedulerRun& run : runs) body += section(file, run, y);
+  Seconds length = 0;  // one scale, so that sections can be compared
+  for (const SchedulerRun& run : runs) {
+    const TimeWindow window = last_iterations(run);
+    length = std::max(length, window.until - window.from);
+  }
+  for (const SchedulerRun& run : runs) body += section(file, run, length, y);
   const double width = kLeft + kWidth + 20;
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
