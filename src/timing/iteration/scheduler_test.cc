@@ -105,6 +105,20 @@ TEST(FlowScheduler, ALimitHolds) {
   EXPECT_GE(run(file, "shares").jobs[0].iteration, wire_bytes / file.jobs[0].share.limit);
 }
 
+TEST(FlowScheduler, ShortIterationsLateInTimeAreStillNearTheBound) {
+  const auto file = parse_training_file({"job", R"(
+links: [{name: nic, gbit_s: 100}]
+jobs:
+  - {name: late, path: nic, start_ms: 1e7,
+     layers: [{forward_ms: 0.001, backward_ms: 0.001, gradient_mb: 0.01}]}
+  - {name: early, path: nic, layers: [{forward_ms: 1000, backward_ms: 1000, gradient_mb: 1}]}
+)"});
+  ASSERT_TRUE(file.ok()) << file.error().text();
+  for (const WithinScheduler& within : within_schedulers()) {
+    EXPECT_GT(run(*file, std::string(within.name), 3).jobs[0].iteration, 0.9e-6);
+  }
+}
+
 struct BadRow {
   const char *why, *text, *says;
 };
