@@ -54,8 +54,25 @@ struct Edit {
   std::string want;
 };
 
-TEST(ScheduleJson, TellsWhatIsWrongAndWhere) {
-  const std::vector<Edit> edits = {
+void expect_refused(const std::vector<Edit>& edits) {
+  for (const Edit& edit : edits) {
+    std::string text = kSmall;
+    const std::size_t at = text.find(edit.from);
+    if (edit.to.empty() && at == std::string::npos) {
+      text.resize(text.size() - 20);
+    } else {
+      ASSERT_NE(at, std::string::npos) << edit.sentence;
+      text.replace(at, edit.from.size(), edit.to);
+    }
+    const Result<Schedule> result = parse_schedule(text);
+    ASSERT_FALSE(result.ok()) << edit.sentence;
+    EXPECT_NE(result.error().text().find(edit.want), std::string::npos)
+        << edit.sentence << ": " << result.error().text();
+  }
+}
+
+TEST(ScheduleJson, TellsWhatIsWrongAtTheTop) {
+  expect_refused({
       {"cut short", "\"output\", \"count\": 1}}]}]]}]})", "", "is not JSON"},
       {"another format", "weft-collective", "msccl", "format must be \"weft-collective\""},
       {"another version", "\"version\": 1", "\"version\": 2",
@@ -83,6 +100,11 @@ TEST(ScheduleJson, TellsWhatIsWrongAndWhere) {
       {"a negative weight", "{\"count\": 1}, \"whole\"", "{\"weights\": [-1]}, \"whole\"",
        "chunks.weights[0] is -1"},
       {"nothing is whole", "\"whole\": 1", "\"whole\": 0", "whole is 0"},
+  });
+}
+
+TEST(ScheduleJson, TellsWhatIsWrongInAProgramAndWhere) {
+  expect_refused({
       {"unknown kind", "\"receive\"", "\"recieve\"",
        "programs[1].streams[0][0].ops[0].do must be one of: send, receive"},
       {"no peer", "\"peer\": 0, ", "", "programs[1].streams[0][0].ops[0].peer is missing"},
@@ -118,21 +140,7 @@ TEST(ScheduleJson, TellsWhatIsWrongAndWhere) {
       {"a receive that nobody answers", "\"do\": \"send\", \"peer\": 1, \"source\"",
        "\"do\": \"copy\", \"target\": {\"buffer\": \"output\", \"count\": 0}, \"source\"",
        "the source has 1 cells and the target 0"},
-  };
-  for (const Edit& edit : edits) {
-    std::string text = kSmall;
-    const std::size_t at = text.find(edit.from);
-    if (edit.to.empty() && at == std::string::npos) {
-      text.resize(text.size() - 20);
-    } else {
-      ASSERT_NE(at, std::string::npos) << edit.sentence;
-      text.replace(at, edit.from.size(), edit.to);
-    }
-    const Result<Schedule> result = parse_schedule(text);
-    ASSERT_FALSE(result.ok()) << edit.sentence;
-    EXPECT_NE(result.error().text().find(edit.want), std::string::npos)
-        << edit.sentence << ": " << result.error().text();
-  }
+  });
 }
 
 TEST(ScheduleJson, RefusesACycle) {
