@@ -41,6 +41,9 @@ const std::vector<Case>& cases() {
       {"dragonfly:hosts=2", 72, false, Length::kOther},
       {"dragonfly:hosts=1,routers=3,global=2,groups=4", 12, false, Length::kOther},
       {"dragonfly+:hosts=2,groups=3", 12, false, Length::kOther},
+      {"dragonfly:hosts=2,routing=valiant", 72, false, Length::kOther},
+      {"dragonfly:hosts=1,routers=2,global=1,groups=2,routing=valiant", 4, false, Length::kOther},
+      {"dragonfly+:hosts=2,groups=5,routing=valiant", 20, false, Length::kOther},
       {"bcube:ports=4,levels=1", 16, true},
       {"bcube:ports=2,levels=3", 16, true},
       {"dcell:ports=3,levels=1", 12, true},
@@ -188,6 +191,27 @@ TEST(Paths, DragonflyCrossesOneGlobalLinkAtMost) {
       }
       EXPECT_EQ(crossed, group[a] == group[b] ? 0 : 1);
     }
+  }
+}
+
+TEST(Paths, ValiantPathsCrossEveryThirdGroupOnce) {
+  const Topology topology = must_read("dragonfly:hosts=2,routing=valiant");
+  const auto& group = topology.facts.group_of;
+  for (const auto& [a, b] : pairs_of(topology)) {
+    std::set<int> thirds;
+    const std::uint32_t count = topology.paths->count(a, b);
+    for (std::uint32_t k = 0; k < count; ++k) {
+      std::set<int> passed;
+      for (const LinkId link : walk(topology, a, b, k)) {
+        passed.insert(group[topology.links[link].to]);
+      }
+      passed.erase(group[a]);
+      passed.erase(group[b]);
+      ASSERT_EQ(passed.size(), 1U);
+      thirds.insert(*passed.begin());
+    }
+    ASSERT_EQ(thirds.size(), count);
+    ASSERT_EQ(count, group[a] == group[b] ? 8U : 7U);
   }
 }
 

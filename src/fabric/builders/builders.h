@@ -67,6 +67,7 @@ struct DragonflyShape {
                 global = 0;  // routers per group, the rest per router
   std::uint32_t leaves = 0;  // dragonfly+: routers have global links only, leaves the hosts
   LinkRate local, far;
+  bool valiant = false;  // paths lead through a third group, to spread traffic
 };
 Wiring build_dragonfly(const DragonflyShape& shape);
 Wiring read_dragonfly(Parameters& p, std::uint32_t hosts);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "fabric/builders/builders.h"
+#include "fabric/paths/graph_paths.h"
 
 namespace weft {
 namespace {
@@ -44,6 +45,41 @@ void set_groups(Wiring& wiring, std::uint32_t groups, const std::vector<VertexId
   }
 }
 
+// Valiant's rule: minimally to a router of another group, minimally on from there. A path for each
+// group that is neither the first nor the last; minimal ones where there is no such group.
+class ValiantPaths final : public Paths {
+ public:
+  ValiantPaths(const DragonflyShape& shape, VertexId first_router,
+               std::vector<std::uint16_t> group_of, std::shared_ptr<const Paths> minimal)
+      : groups_(shape.groups),
+        routers_(shape.routers),
+        first_router_(first_router),
+        group_of_(std::move(group_of)),
+        minimal_(std::move(minimal)) {}
+
+  std::uint32_t count(VertexId a, VertexId b) const override {
+    const std::uint32_t others = groups_ - (group_of_[a] == group_of_[b] ? 1 : 2);
+    return others > 0 ? others : minimal_->count(a, b);
+  }
+
+  void path(VertexId a, VertexId b, std::uint32_t k, std::vector<LinkId>& out) const override {
+    const auto [low, high] = std::minmax(group_of_[a], group_of_[b]);
+    if (groups_ == (low == high ? 1U : 2U)) return minimal_->path(a, b, k, out);
+    std::uint32_t group = k;
+    if (group >= low) ++group;
+    if (low != high && group >= high) ++group;
+    const VertexId via = first_router_ + group * routers_ + (a + b) % routers_;
+    minimal_->path(a, via, 0, out);
+    minimal_->path(via, b, 0, out);
+  }
+
+ private:
+  std::uint32_t groups_, routers_;
+  VertexId first_router_;
+  std::vector<std::uint16_t> group_of_;
+  std::shared_ptr<const Paths> minimal_;  // shared as all paths are
+};
+
 Wiring read(Parameters& p, bool plus) {
   DragonflyShape shape;
   shape.hosts = p.count("hosts", 4, 1, 4096);
@@ -56,6 +92,7 @@ Wiring read(Parameters& p, bool plus) {
   shape.local = shape.far = p.link(50e9, 1e-6);
   shape.far.bytes_per_s = p.bandwidth("global_bandwidth", shape.local.bytes_per_s);
   shape.far.latency = p.seconds("global_latency", shape.local.latency);
+  shape.valiant = p.word("routing", 0, {"minimal", "valiant"}) == 1;
   if (shape.groups > ports + 1) {
     p.complain(fmt::format("{} groups need {} global links each; {} routers x {} give {}",
                            shape.groups, shape.groups - 1, shape.routers, shape.global, ports));
@@ -104,6 +141,12 @@ Wiring build_dragonfly(const DragonflyShape& shape) {
                 g, homes, shape.routers, shape.hosts, shape.global)
           : fmt::format("Dragonfly: {} groups of {} routers, {} hosts and {} global links a router",
                         g, homes, shape.hosts, shape.global);
+  if (shape.valiant) {
+    const Topology& topology = wiring.topology;
+    wiring.topology.facts.words += "; each path leads through a third group";
+    wiring.topology.paths = std::make_shared<ValiantPaths>(
+        shape, router, topology.facts.group_of, make_graph_paths(topology, wiring.costs, false));
+  }
   return wiring;
 }
 
