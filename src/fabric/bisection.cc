@@ -111,7 +111,8 @@ Bisection bisection(const Topology& topology) {
   const std::vector<Half> halves = narrow_halves(topology);
   for (const Half& half : halves) least = std::min(least, joins(topology, half));
   return {least, false,
-          fmt::format("upper bound: the least max-flow of {} halvings tried", halves.size())};
+          fmt::format("upper bound: the least max-flow of {} halving{} tried", halves.size(),
+                      halves.size() == 1 ? "" : "s")};
 }
 
 }  // namespace weft

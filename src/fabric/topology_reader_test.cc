@@ -40,6 +40,7 @@ TEST(TopologyShorthand, MistakesAreNamed) {
       {"one endpoint", "torus:1x1", {"at least 2"}},
       {"a cube too large", "hypercube:20", {"1 to 19"}},
       {"radix too small", "clos:hosts=1000,radix=8", {"ports", "radix is 8"}},
+      {"a spine too small", "rail:nodes=64,radix=8", {"128 ports", "radix is 8"}},
       {"groups without links", "dragonfly:routers=2,global=1,groups=9", {"9 groups", "8 global"}},
       {"a degree too large", "topoopt:hosts=6,degree=3", {"'degree' is 3", "only 2"}},
       {"rails with no way across", "rail-only:nodes=2,nvlink=false", {"NVLink"}},

@@ -1,4 +1,6 @@
 // Node presets with the sources of their figures, and how clusters of them are read.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -68,6 +70,10 @@ void read_network(Parameters& p, Network kind, ClusterShape& shape) {
   network.spines = islands ? 0 : p.count("spines", spines, 1, 65536);
   network.leaves_per_pod =
       kind == Network::kRailOnly ? network.leaves_per_group() : network.leaves();
+  if (p.has("radix") && network.spines > 0 && network.leaves_per_pod > radix) {
+    p.complain(fmt::format("a spine would need {} ports, one for each leaf; the radix is {}",
+                           network.leaves_per_pod, radix));
+  }
   const bool by_nvlink = p.word("cross_rail", 0, {"nvlink", "spine"}) == 0;
   shape.relay = shape.rails && by_nvlink && shape.node.nvlink.bytes_per_s > 0;
   if (kind == Network::kRailOnly && !shape.relay && shape.node.nics > 1 && shape.nodes > 1) {
