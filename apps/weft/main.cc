@@ -59,6 +59,12 @@ void add_sim_options(CLI::App& sim, SimArguments& a) {
   sim.add_option("--rates", a.rates,
                  "table: as the trace says; network: jobs that span nodes slow each other")
       ->check(CLI::IsMember({"table", "network"}));
+  sim.add_option("--bandwidth", a.options.bandwidth,
+                 "how jobs share links: fair, guarantees (of the trace) or intensity")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, BandwidthSharing>{{"fair", BandwidthSharing::kFair},
+                                                  {"guarantees", BandwidthSharing::kGuarantees},
+                                                  {"intensity", BandwidthSharing::kIntensity}}));
   sim.add_option("--network", a.network,
                  "topology under the nodes for --rates network (docs/topologies.md)");
   sim.add_option("--replicate", a.options.replicate, "copies of every job")

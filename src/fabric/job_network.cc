@@ -61,8 +61,11 @@ void adopt_leaves(const Topology& topology, Cluster& cluster) {
   }
 }
 
-JobNetwork::JobNetwork(const Topology& topology)
-    : topology_(topology), solver_(speeds(topology)), carried_(topology.links.size()) {}
+JobNetwork::JobNetwork(const Topology& topology, BandwidthSharing sharing)
+    : topology_(topology),
+      sharing_(sharing),
+      solver_(speeds(topology)),
+      carried_(topology.links.size()) {}
 
 // Paths by hash of job and flow, as switches do it.
 void JobNetwork::find_links(JobId job, std::span<const NodeId> nodes, std::vector<LinkId>& links,
@@ -82,8 +85,11 @@ void JobNetwork::find_links(JobId job, std::span<const NodeId> nodes, std::vecto
 }
 
 StreamSpec JobNetwork::spec_of(const Member& member) const {
-  StreamSpec spec{member.links};
-  if (member.demand.beside > 0) spec.cap = member.demand.bytes / member.demand.beside;
+  StreamSpec spec{member.links, member.rank, member.weight};
+  if (sharing_ == BandwidthSharing::kGuarantees) spec.cap = member.limit;
+  if (member.demand.beside > 0) {
+    spec.cap = std::min(spec.cap, member.demand.bytes / member.demand.beside);
+  }
   return spec;
 }
 
@@ -115,6 +121,7 @@ void JobNetwork::set(JobId job, const Configuration& configuration, std::span<co
   Member& member = members_[job];
   account(member, now);
   if (member.active) solver_.remove(member.stream);
+  members_changed_ |= member.active;
   member.active = false;
   member.demand = demand_of(configuration, nodes.size());
   if (!member.demand.any()) {
@@ -125,6 +132,21 @@ void JobNetwork::set(JobId job, const Configuration& configuration, std::span<co
   }
   find_links(job, nodes, member.links, member.own_rate);
   member.active = true;
+  member.devices = configuration.devices;
+  const double on_node = member.devices / static_cast<double>(nodes.size());
+  member.guarantee = configuration.network_guarantee * on_node;
+  member.limit = kNever;
+  if (configuration.network_limit > 0) {
+    member.limit = std::max(configuration.network_limit * on_node, member.guarantee);
+  }
+  member.rank = 0;
+  member.weight = 1;
+  members_changed_ = true;
+  add_stream(job);
+}
+
+void JobNetwork::add_stream(JobId job) {
+  Member& member = members_[job];
   member.stream = solver_.add(spec_of(member));
   if (member.stream >= job_of_stream_.size()) {
     job_of_stream_.resize(member.stream + std::size_t{1}, kNoJob);
@@ -133,6 +155,8 @@ void JobNetwork::set(JobId job, const Configuration& configuration, std::span<co
 }
 
 const std::vector<JobId>& JobNetwork::settle(Seconds now) {
+  if (members_changed_ && sharing_ != BandwidthSharing::kFair) classify();
+  members_changed_ = false;
   for (StreamId stream : solver_.settle()) touched_.push_back(job_of_stream_[stream]);
   std::sort(touched_.begin(), touched_.end());
   touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
@@ -154,15 +178,11 @@ double JobNetwork::slowdown(JobId job) const {
 }
 
 double JobNetwork::probe(JobId job, const Configuration& configuration,
-                         std::span<const NodeId> nodes) {
-  Member guest;
-  guest.demand = demand_of(configuration, nodes.size());
-  if (!guest.demand.any()) return 1;
-  find_links(job, nodes, guest.links, guest.own_rate);
-  MaxMin trial = solver_;
-  const StreamId stream = trial.add(spec_of(guest));
-  trial.settle();
-  return slowdown_at(guest, trial.rate(stream));
+                         std::span<const NodeId> nodes) const {
+  JobNetwork trial = *this;
+  trial.set(job, configuration, nodes, 0);
+  trial.settle(0);
+  return trial.slowdown(job);
 }
 
 }  // namespace weft

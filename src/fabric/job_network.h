@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "fabric/bandwidth_sharing.h"
 #include "fabric/max_min.h"
 #include "model/workload.h"
 
@@ -34,7 +35,7 @@ void adopt_leaves(const Topology& topology, Cluster& cluster);
 class JobNetwork {
  public:
   // `topology`: endpoint i is node i of the cluster. Must outlive the network.
-  explicit JobNetwork(const Topology& topology);
+  explicit JobNetwork(const Topology& topology, BandwidthSharing sharing = BandwidthSharing::kFair);
 
   // Which nodes the job spans from now on, ascending, each once; fewer than two: no traffic.
   // Requires: time does not run backwards.
@@ -46,7 +47,8 @@ class JobNetwork {
   // At least 1.
   double slowdown(JobId job) const;
   // What the job's slowdown would be there, if it came in addition. The network is unchanged.
-  double probe(JobId job, const Configuration& configuration, std::span<const NodeId> nodes);
+  // Cost: that of copying it.
+  double probe(JobId job, const Configuration& configuration, std::span<const NodeId> nodes) const;
 
   // Bytes that crossed a link so far, of each job up to its last change of rate.
   double carried(LinkId link) const { return carried_[link]; }
@@ -58,6 +60,10 @@ class JobNetwork {
     StreamId stream = 0;
     bool active = false;
     NetworkDemand demand;
+    double guarantee = 0, limit = kNever;  // of each flow, bytes per second
+    double devices = 0;
+    std::uint32_t rank = 0;  // of its stream
+    double weight = 1;
     double own_rate = 0;  // with its nodes' links to itself
     double rate = 0;
     double slowdown = 1;
@@ -69,9 +75,15 @@ class JobNetwork {
   static Seconds step_at(const NetworkDemand& demand, double rate);
   static double slowdown_at(const Member& member, double rate);
   void account(Member& member, Seconds now);
+  void add_stream(JobId job);
+  // The classes of all jobs, where they depend on who else is there (bandwidth_sharing.cc).
+  void classify();
+  std::vector<std::uint32_t> ranks_by_intensity(const std::vector<JobId>& jobs) const;
   StreamSpec spec_of(const Member& member) const;
 
   const Topology& topology_;
+  BandwidthSharing sharing_;
+  bool members_changed_ = false;
   MaxMin solver_;
   std::vector<Member> members_;       // by job
   std::vector<JobId> job_of_stream_;  // by stream

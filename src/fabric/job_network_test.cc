@@ -77,6 +77,39 @@ TEST(JobNetwork, AloneOnItsPlacementAJobTakesWhatItTakes) {
   EXPECT_EQ(network.slowdown(0), 1);
 }
 
+// Two jobs that each want 5 of a waist of 5.
+TEST(JobNetwork, GivesGuaranteesAndKeepsLimits) {
+  const Topology topology = dumbbell(10, 5);
+  JobNetwork network(topology, BandwidthSharing::kGuarantees);
+  Configuration promised = job_of(10), limited = job_of(10);
+  promised.devices = limited.devices = 2;
+  promised.network_guarantee = 4;  // of each device; one device on either node
+  limited.network_limit = 0.5;
+  network.set(0, promised, Nodes{0, 2}, 0);
+  network.set(1, job_of(10), Nodes{1, 3}, 0);
+  network.settle(0);
+  EXPECT_EQ(network.slowdown(0), 1);  // gets 5: what is left goes to the guaranteed first
+  EXPECT_EQ(network.slowdown(1), kNever);
+  network.set(0, limited, Nodes{0, 2}, 1);
+  network.settle(1);
+  EXPECT_NEAR(network.slowdown(0), (1 + 10 / 0.5) / 3, 1e-12);
+  EXPECT_NEAR(network.slowdown(1), (1 + 10 / 4.5) / 3, 1e-12);
+}
+
+TEST(JobNetwork, ServesIntenseJobsFirst) {
+  const Topology topology = dumbbell(10, 5);
+  JobNetwork network(topology, BandwidthSharing::kIntensity);
+  Configuration intense = job_of(8), chatty = job_of(10);
+  network.set(0, chatty, Nodes{0, 2}, 0);
+  network.set(1, intense, Nodes{1, 3}, 0);
+  network.settle(0);
+  EXPECT_EQ(network.slowdown(1), 1);                  // needs 4
+  EXPECT_NEAR(network.slowdown(0), 11 / 3.0, 1e-12);  // 1 is left: 10 s instead of 2
+  network.remove(1, 1);
+  network.settle(1);
+  EXPECT_EQ(network.slowdown(0), 1);
+}
+
 TEST(JobNetwork, SaysWhatEachPatternSends) {
   Configuration c = job_of(12);
   EXPECT_FALSE(demand_of(c, 1).any());

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "fabric/bandwidth_sharing.h"
 #include "fabric/topology.h"
 #include "model/allocation.h"
 #include "model/goodput_report.h"
@@ -83,6 +84,7 @@ struct State {
   FailureLog failures;
   // The network between the nodes, endpoint i under node i; null: not known.
   std::shared_ptr<const Topology> network;
+  BandwidthSharing bandwidth = BandwidthSharing::kFair;  // on it
   JobId watched = kNoJob;  // the job whose waiting is to be explained
 
   const Cluster& cluster() const { return ledger.cluster(); }

@@ -32,6 +32,7 @@ class Engine : public Executor, public Listener, private Journal {
     world_.reserve(jobs);
     controller_.mutable_state().pairs = request.trace->pairs;
     controller_.mutable_state().network = request.network;
+    controller_.mutable_state().bandwidth = options_.bandwidth;
     controller_.mutable_state().watched = options_.watch;
   }
 

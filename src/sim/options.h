@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "fabric/bandwidth_sharing.h"
 
 namespace weft {
 
@@ -57,6 +58,8 @@ struct SimOptions {
   Seconds start_cost = 0;           // before the first progress of a job
   Seconds restart_cost = 0;         // before the first progress after each later start
   Seconds checkpoint_interval = 0;  // work since the last one is lost in a crash; 0: all is kept
+  // With a network: how jobs share its links.
+  BandwidthSharing bandwidth = BandwidthSharing::kFair;
   std::uint64_t seed = 1;
   std::uint32_t replicate = 1;  // copies of every job of the trace
   bool record_timeline = false;

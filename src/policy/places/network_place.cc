@@ -25,7 +25,7 @@ class Crossing {
         job_(job),
         index_(configuration),
         wanted_(job.spec->menu->configurations[configuration]),
-        network_(*state.network) {
+        network_(*state.network, state.bandwidth) {
     for (JobId id : state.active) {
       const JobState& other = state.job(id);
       if (other.phase != Phase::kPlaced) continue;
