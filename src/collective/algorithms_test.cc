@@ -44,6 +44,10 @@ TEST_P(EveryAlgorithm, GivesTheRightNumbers) {
       auto memory = make_memory(schedule);
       ASSERT_TRUE(execute(schedule, memory)) << describe(GetParam(), request);
       ASSERT_EQ(compare_outputs(schedule, memory), "") << describe(GetParam(), request);
+      if (!schedule.in_place) continue;
+      memory = make_memory(schedule);
+      ASSERT_TRUE(execute(schedule, memory, true)) << describe(GetParam(), request);
+      ASSERT_EQ(compare_outputs(schedule, memory), "") << describe(GetParam(), request);
     }
   }
 }

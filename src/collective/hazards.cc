@@ -86,7 +86,11 @@ std::string Hazards::check_cell(const Round& round, std::size_t begin, std::size
   if (writer == nullptr) return "";
   for (std::size_t k = begin; k < end; ++k) {
     const Access& a = accesses_[k];
-    if (a.writes || round.ops[static_cast<std::size_t>(a.op)].streamed) continue;
+    if (a.writes) continue;
+    if (round.ops[static_cast<std::size_t>(a.op)].streamed) {
+      if (a.op > writer->op) continue;
+      return fmt::format("{} forwards it but is listed before {}", name(a.op), name(writer->op));
+    }
     bool own = false;  // its own write, which sorts behind its reads, is no race
     for (std::size_t w = k + 1; w < end && accesses_[w].op == a.op; ++w) {
       own = own || (accesses_[w].writes && accesses_[w].position == a.position);

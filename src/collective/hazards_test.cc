@@ -69,6 +69,11 @@ TEST(Hazards, FindsRaces) {
        switch4,
        [](Schedule& s) { op(s, 4, 0, 5).streamed = false; },
        {"switch 0, stream 0, round 0: scratch cell 0: race: operation 5 (send) reads it while"}},
+      {"a switch that forwards before it has anything",
+       switch4,
+       [](Schedule& s) { std::swap(op(s, 4, 0, 3), op(s, 4, 0, 4)); },
+       {"switch 0, stream 0, round 0: scratch cell 0: operation 3 (send) forwards it but is listed "
+        "before operation 4"}},
       {"one operation that writes a cell twice",
        pairs4,
        [](Schedule& s) { op(s, 0, 1, 1).target.step = 0; },

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "collective/cursor.h"
+#include "collective/hazards.h"
 
 namespace weft::collective {
 namespace {
@@ -36,12 +37,13 @@ struct Lane {
   int stream;
   Cursor cursor;
   bool entered = false;
-  std::size_t op = 0;
+  std::vector<bool> done = {};  // by operation
 };
 
 class Runner {
  public:
-  Runner(std::vector<Memory>& memory, Links& links) : memory_(memory), links_(links) {}
+  Runner(const Schedule& schedule, std::vector<Memory>& memory, Links& links, bool in_place)
+      : schedule_(schedule), memory_(memory), links_(links), in_place_(in_place) {}
 
   // Goes on until a message is missing. True if anything was done.
   bool step(Lane& lane) {
@@ -50,14 +52,17 @@ class Runner {
       const auto& ops = lane.cursor.round().ops;
       if (!lane.entered) {
         lane.entered = true;
-        lane.op = 0;
+        lane.done.assign(ops.size(), false);
         for (const Op& op : ops) {
           if (op.kind == Kind::kSend && !op.streamed) post(lane, op);
         }
       }
-      for (; lane.op < ops.size(); ++lane.op, moved = true) {
-        if (!perform(lane, ops[lane.op])) return moved;
+      for (std::size_t o = 0; o < ops.size(); ++o) {
+        if (lane.done[o] || must_wait(lane, o) || !perform(lane, ops[o])) continue;
+        lane.done[o] = true;
+        moved = true;
       }
+      if (std::count(lane.done.begin(), lane.done.end(), false) > 0) return moved;
       lane.cursor.next();
       lane.entered = false;
       moved = true;
@@ -66,10 +71,33 @@ class Runner {
   }
 
  private:
+  // Whether an operation listed before it is still to write its cells, or to receive from its peer.
+  bool must_wait(const Lane& lane, std::size_t o) const {
+    const std::int64_t i = lane.cursor.iteration();
+    const auto& ops = lane.cursor.round().ops;
+    const Op& mine = ops[o];
+    const bool sends = mine.kind == Kind::kSend;
+    const Cells& cells = sends ? mine.source : mine.target;
+    for (std::size_t k = 0; k < o; ++k) {
+      if (lane.done[k] || ops[k].kind == Kind::kSend) continue;
+      if (!sends && ops[k].peer.at(i) == mine.peer.at(i)) return true;
+      for (int a = 0; a < cells.count && ops[k].target.buffer == cells.buffer; ++a) {
+        for (int b = 0; b < ops[k].target.count; ++b) {
+          if (cells.at(i, a) == ops[k].target.at(i, b)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
   Numbers& cell(const Lane& lane, const Cells& cells, int j) {
     auto& memory = memory_[static_cast<std::size_t>(lane.endpoint)];
-    return buffer_of(memory,
-                     cells.buffer)[static_cast<std::size_t>(cells.at(lane.cursor.iteration(), j))];
+    const int at = cells.at(lane.cursor.iteration(), j);
+    if (in_place_ && cells.buffer == Buffer::kInput) {
+      const std::int64_t alias = alias_of(schedule_, lane.endpoint, at);
+      if (alias >= 0) return memory.output[static_cast<std::size_t>(alias)];
+    }
+    return buffer_of(memory, cells.buffer)[static_cast<std::size_t>(at)];
   }
 
   void post(const Lane& lane, const Op& op) {
@@ -101,9 +129,21 @@ class Runner {
     return true;
   }
 
+  const Schedule& schedule_;
   std::vector<Memory>& memory_;
   Links& links_;
+  bool in_place_;
 };
+
+void move_inputs_to_outputs(const Schedule& s, std::vector<Memory>& memory) {
+  for (int e = 0; e < s.ranks; ++e) {
+    Memory& mine = memory[static_cast<std::size_t>(e)];
+    for (std::size_t cell = 0; cell < mine.input.size(); ++cell) {
+      const std::int64_t alias = alias_of(s, e, static_cast<std::int64_t>(cell));
+      if (alias >= 0) std::swap(mine.output[static_cast<std::size_t>(alias)], mine.input[cell]);
+    }
+  }
+}
 
 Numbers expected(const Schedule& s, std::int64_t chunk) {
   Numbers want(s.chunks.at(chunk));
@@ -137,9 +177,10 @@ std::vector<Memory> make_memory(const Schedule& s) {
   return memory;
 }
 
-bool execute(const Schedule& schedule, std::vector<Memory>& memory) {
+bool execute(const Schedule& schedule, std::vector<Memory>& memory, bool in_place) {
   Links links;
-  Runner runner(memory, links);
+  Runner runner(schedule, memory, links, in_place);
+  if (in_place) move_inputs_to_outputs(schedule, memory);
   std::vector<Lane> lanes;
   for (int e = 0; e < schedule.endpoints(); ++e) {
     const auto& streams = schedule.programs[static_cast<std::size_t>(e)].streams;

@@ -21,8 +21,8 @@
 // Concurrency. No operation of a round may touch a cell that another one writes, except
 //  - several writes to one cell, of which all but the first listed add to it: they are applied in
 //    the order listed, so sums are the same bit for bit in every run;
-//  - a send marked `streamed`: it forwards the cells as other operations of its round deliver them
-//    (cut-through; an executor that cannot may wait until they have ended, then send).
+//  - a send marked `streamed`: it forwards the cells as operations listed before it deliver them
+//    (cut-through; an executor that cannot sends when those that write its cells have ended).
 #pragma once
 
 #include <cstdint>
