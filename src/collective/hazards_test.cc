@@ -90,6 +90,11 @@ TEST(Hazards, FindsRaces) {
        two_rings4,
        [](Schedule& s) { op(s, 0, 1, 0, 1).source.base = 0; },
        {"rank 0, stream 1, round 1: chunk "}},
+  });
+}
+
+TEST(Hazards, FindsWhatIsNotInPlace) {
+  expect_found({
       {"declared in place, but sends an input it has overwritten",
        switch4,
        [](Schedule& s) { s.in_place = true; },
