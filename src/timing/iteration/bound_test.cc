@@ -95,11 +95,10 @@ TransferPlan random_plan(const IterationGraph& graph, Random& random) {
     const IterationOp& op = graph.ops[i];
     if (!op.is_transfer || op.follows != kNoOp) continue;
     for (double bytes : slice_sizes(op.amount, op.amount * random.uniform(0.1, 1.1))) {
-      const bool joins =
-          !plan.blocks.empty() && plan.blocks.back().wire == op.place && random.chance(0.2) &&
-          graph.ops[plan.blocks.back().pieces[0].tensor].name.starts_with(op.name.substr(0, 4)) &&
-          !op.name.starts_with("forw") && !op.name.starts_with("back") &&
-          !op.name.starts_with("acti");
+      // Only gradients of layers: no transfer waits for another of these.
+      const bool gradient = op.name.starts_with("gradient l") || op.name.starts_with("push l");
+      const bool joins = gradient && random.chance(0.2) && !plan.blocks.empty() &&
+                         plan.blocks.back().wire == op.place;
       if (joins) {
         plan.blocks.back().pieces.push_back({i, bytes});
       } else {
