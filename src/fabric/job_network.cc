@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "flow/path_choice.h"
 
 namespace weft {
 namespace {
@@ -12,12 +13,6 @@ std::vector<double> speeds(const Topology& topology) {
   std::vector<double> speed;
   for (const DirectedLink& link : topology.links) speed.push_back(link.bytes_per_s);
   return speed;
-}
-
-std::uint32_t hash(std::uint64_t job, std::uint64_t flow) {
-  std::uint64_t z = (job * 0x9e3779b97f4a7c15ULL) ^ (flow * 0xbf58476d1ce4e5b9ULL);
-  z = (z ^ (z >> 31)) * 0x94d049bb133111ebULL;
-  return static_cast<std::uint32_t>(z >> 32);
 }
 
 }  // namespace
@@ -78,7 +73,7 @@ void JobNetwork::find_links(JobId job, std::span<const NodeId> nodes, std::vecto
     const std::uint32_t count = topology_.paths->count(from, to);
     CHECK(count > 0);
     const std::size_t first = links.size();
-    topology_.paths->path(from, to, hash(job, i) % count, links);
+    topology_.paths->path(from, to, choose_ecmp({from, to, job}, count), links);
     own_rate = std::min({own_rate, topology_.links[links[first]].bytes_per_s,
                          topology_.links[links.back()].bytes_per_s});
   }

@@ -65,9 +65,9 @@ void ScheduleRun::post_send(std::uint32_t lane_id, const Op& op, std::int32_t gr
   const auto vertex = [&](int endpoint) {
     return task_.placement.vertex[static_cast<std::size_t>(endpoint)];
   };
-  message.route = routes_.between(vertex(lane.endpoint), vertex(to));
-  CHECK(message.route.found);
-  message.latency = message.route.latency;
+  message.route = &routes_.between(vertex(lane.endpoint), vertex(to));
+  CHECK(!message.route->paths.empty());
+  message.latency = message.route->latency;
   round_messages_ += 1;
   round_bytes_ += message.bytes;
   if (met) {
@@ -135,9 +135,12 @@ void ScheduleRun::arm(MessageId id) {
 void ScheduleRun::launch(MessageId id) {
   Message& message = messages_[id];
   message.begun = true;
-  const FlowId flow = sim_.start({routes_.links(message.route)}, message.bytes);
-  if (flow >= of_flow_.size()) of_flow_.resize(flow + std::size_t{1});
-  of_flow_[flow] = id;
+  message.flows_left = static_cast<std::uint32_t>(message.route->paths.size());
+  for (const Routes::Path& path : message.route->paths) {
+    const FlowId flow = sim_.start({routes_.links(path)}, message.bytes / message.flows_left);
+    if (flow >= of_flow_.size()) of_flow_.resize(flow + std::size_t{1});
+    of_flow_[flow] = id;
+  }
   ++out_.executed_messages;
   if (message.receiver != kNobody) receive_started(message);
 }

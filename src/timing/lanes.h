@@ -49,7 +49,8 @@ class ScheduleRun {
     std::int64_t round = 0;
     double bytes = 0;
     Seconds latency = 0, start = 0;
-    Routes::Route route;
+    const Routes::Route* route = nullptr;
+    std::uint32_t flows_left = 0;  // parts under way
     bool streamed = false, eager = false, begun = false, arrived = false;
   };
   struct Channel {
@@ -91,8 +92,8 @@ class ScheduleRun {
 
   const ScheduleTask& task_;
   const collective::Schedule& schedule_;
-  Routes routes_;
   FlowSim sim_;
+  Routes routes_;
   collective::Hazards hazards_;
   std::vector<std::int32_t> groups_;  // scratch of enter: by operation
   std::vector<Lane> lanes_;

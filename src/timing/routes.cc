@@ -4,6 +4,9 @@
 
 namespace weft {
 
+Routes::Routes(const Topology& topology, const PathRule& rule, std::function<double(LinkId)> load)
+    : topology_(topology), rule_(rule), load_(std::move(load)) {}
+
 const Routes::Route& Routes::between(VertexId from, VertexId to) {
   const std::uint64_t key = std::uint64_t{from} << 32 | to;
   const auto [at, fresh] = known_.try_emplace(key);
@@ -11,19 +14,39 @@ const Routes::Route& Routes::between(VertexId from, VertexId to) {
   if (!fresh) return route;
   std::vector<LinkId> path;
   if (from == to) {
-    route.found = true;
+    add(path, route);
   } else if (from < topology_.endpoints && to < topology_.endpoints) {
-    const std::uint32_t count = topology_.paths->count(from, to);
-    route.found = count > 0;
-    if (route.found) topology_.paths->path(from, to, to % count, path);
-  } else {
-    route.found = walk(from, to, path);
+    choose(from, to, route);
+  } else if (walk(from, to, path)) {
+    add(path, route);
   }
-  route.first = static_cast<std::uint32_t>(pool_.size());
-  route.count = static_cast<std::uint32_t>(path.size());
-  route.latency = topology_.latency(path);
-  pool_.insert(pool_.end(), path.begin(), path.end());
   return route;
+}
+
+void Routes::choose(VertexId from, VertexId to, Route& route) {
+  const std::uint32_t count = topology_.paths->count(from, to);
+  if (count == 0) return;
+  std::vector<LinkId> path;
+  const auto busiest = [&](std::uint32_t k) {
+    std::vector<LinkId> links;
+    topology_.paths->path(from, to, k, links);
+    double most = 0;
+    for (LinkId link : links)
+      most = std::max(most, load_(link) / topology_.links[link].bytes_per_s);
+    return most;
+  };
+  for (std::uint32_t k : choose_paths(rule_, {from, to, 0}, count, busiest)) {
+    path.clear();
+    topology_.paths->path(from, to, k, path);
+    add(path, route);
+  }
+}
+
+void Routes::add(const std::vector<LinkId>& path, Route& route) {
+  route.paths.push_back(
+      {static_cast<std::uint32_t>(pool_.size()), static_cast<std::uint32_t>(path.size())});
+  route.latency = std::max(route.latency, topology_.latency(path));
+  pool_.insert(pool_.end(), path.begin(), path.end());
 }
 
 // Breadth first. Cost: O(links).

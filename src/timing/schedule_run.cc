@@ -26,8 +26,8 @@ std::vector<double> speeds(const Topology& topology) {
 ScheduleRun::ScheduleRun(const ScheduleTask& task)
     : task_(task),
       schedule_(*task.schedule),
-      routes_(*task.topology),
       sim_(speeds(*task.topology)),
+      routes_(*task.topology, task.paths, [this](LinkId link) { return sim_.solver().load(link); }),
       hazards_(*task.schedule) {
   CHECK(task.placement.vertex.size() == static_cast<std::size_t>(schedule_.endpoints()));
   for (int endpoint = 0; endpoint < schedule_.endpoints(); ++endpoint) {
@@ -170,7 +170,9 @@ ScheduleTime ScheduleRun::run() {
     const Seconds at = std::min(timer, sim_.next_end());
     if (at == kNever) break;
     sim_.advance_to(at, ended);
-    for (FlowId flow : ended) arrived(of_flow_[flow]);
+    for (FlowId flow : ended) {
+      if (--messages_[of_flow_[flow]].flows_left == 0) arrived(of_flow_[flow]);
+    }
     if (timer <= at) {
       const auto node = timers_.extract(timers_.begin());
       fire(node.mapped());

@@ -6,6 +6,7 @@
 
 #include "collective/schedule.h"
 #include "fabric/topology.h"
+#include "flow/path_choice.h"
 
 namespace weft {
 
@@ -24,6 +25,7 @@ struct ScheduleTask {
   bool record = false;        // keep every message
   // Gives up when more messages would have to be executed; 0: never.
   std::int64_t max_messages = 0;
+  PathRule paths{PathRule::Kind::kDModK};
 };
 
 struct TimedMessage {
@@ -44,9 +46,10 @@ struct ScheduleTime {
 };
 
 // The model. Both sides of a message have to be ready (with `credits`, the sender alone). Then it
-// waits for the latency of its path, and its bytes share links with all others by max-min. A
-// streamed send begins one latency after all that its round receives has begun, and ends no sooner
-// than one latency after that has ended. Adding and copying take no time.
+// waits for the latency of its path, and its bytes share links with all others by max-min; a
+// message that is sprayed goes in equal parts over several paths and has arrived when all parts
+// have. A streamed send begins one latency after all that its round receives has begun, and ends no
+// sooner than one latency after that has ended. Adding and copying take no time.
 //
 // When all endpoints stand at the beginning of a round together, with nothing under way, and the
 // round before was the same, so is every further one of the same entry: those are counted, not

@@ -120,6 +120,27 @@ TEST(ScheduleRun, RecordsEveryMessageWhenAsked) {
   }
 }
 
+// Two leaves of four hosts under two spines. D-mod-K sends what goes to even hosts by one spine; a
+// hash may send both by the same; spraying uses half of each.
+TEST(ScheduleRun, PathRulesDecideWhoShares) {
+  const Topology clos = topology_of(
+      "clos:hosts=8,hosts_per_leaf=4,spines=2,bandwidth=12.5GB/s,uplink_bandwidth=25GB/"
+      "s,latency=0s");
+  // Everybody sends to the host four further on.
+  collective::Schedule shift =
+      made("direct", {.operation = collective::Operation::kAllToAll, .ranks = 8});
+  ScheduleTask task = task_on(shift, clos, 8e6);
+  for (const char* rule : {"ecmp", "d-mod-k", "least-loaded", "rail", "spray:2"}) {
+    task.paths = *parse_path_rule(rule);
+    const double time = run_schedule(task).time_s;
+    const double best = 7e6 / 12.5e9;
+    EXPECT_GE(time, best * (1 - 1e-12)) << rule;
+    if (std::string(rule) == "d-mod-k" || std::string(rule) == "spray:2") {
+      EXPECT_NEAR(time, best, 1e-9) << rule;
+    }
+  }
+}
+
 // Whatever is skipped, the answer is that of executing everything.
 TEST(ScheduleRun, CountingRepeatsChangesNothing) {
   const Topology clos = topology_of("clos:hosts=16,radix=8,oversubscription=2,bandwidth=100Gb/s");
