@@ -46,7 +46,7 @@ Table make_table(const TrainingFile& file, const std::vector<SchedulerRun>& runs
   for (const SchedulerRun& run : runs) {
     for (std::size_t j = 0; j < run.jobs.size(); ++j) {
       const SchedulerJob& job = run.jobs[j];
-      const double above = std::max(0.0, 100 * (job.iteration / job.ideal - 1));
+      const double above = 100 * (job.iteration / job.ideal - 1);
       table.row({run.scheduler, file.jobs[j].name, milliseconds(job.iteration),
                  milliseconds(job.ideal),
                  job.iteration == kNever ? "-" : fmt::format("{:.2f} %", above),
