@@ -20,7 +20,7 @@ NetVerb add_net_command(CLI::App& app) {
       "1GB\n"
       "         weft net iteration --job examples/flows/vgg16.yaml --scheduler fifo,bytescheduler");
   const std::vector<NetVerb> verbs = {add_net_topology(*net), add_net_collective(*net),
-                                      add_net_iteration(*net)};
+                                      add_net_coflow(*net), add_net_iteration(*net)};
   return {net, [verbs] {
             for (const NetVerb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();

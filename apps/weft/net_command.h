@@ -23,6 +23,7 @@ int net_fail(const std::string& verb, const Error& error);
 
 NetVerb add_net_topology(CLI::App& net);
 NetVerb add_net_collective(CLI::App& net);
+NetVerb add_net_coflow(CLI::App& net);
 NetVerb add_net_iteration(CLI::App& net);
 
 // Adds `net` and all its verbs. The result's app is `net`; its run() runs the verb that was named.

@@ -1,0 +1,249 @@
+#include "fabric/coflow/coflowsim.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace weft {
+namespace {
+
+constexpr double kStepMs = 8, kSecondMs = 1024;
+constexpr std::int64_t kEpochSteps = 1280;
+constexpr double kPortBytes = 128 * kMiB;  // a port's in a second of 1024 ms
+constexpr double kZeroBytes = 1e-3;        // less is nothing, of bytes
+constexpr double kZeroRate = 1e-3 / 8;     // and of bits per second
+constexpr std::array<const char*, 5> kPolicies = {"fifo", "scf", "ncf", "lcf", "sebf"};
+
+// The generator that coflowsim draws deadlines from: Java's 48-bit linear congruential one, with
+// the parameters that its documentation states.
+class JavaRandom {
+ public:
+  explicit JavaRandom(std::uint64_t seed) : state_((seed ^ kFactor) & kMask) {}
+  double uniform() {
+    const std::uint64_t high = bits(26);
+    return static_cast<double>((high << 27) + bits(27)) * 0x1.0p-53;
+  }
+
+ private:
+  static constexpr std::uint64_t kFactor = 0x5DEECE66DULL, kMask = (1ULL << 48) - 1;
+  std::uint64_t bits(int count) {
+    state_ = (state_ * kFactor + 0xB) & kMask;
+    return state_ >> (48 - count);
+  }
+  std::uint64_t state_;
+};
+
+struct Job {
+  std::uint32_t coflow = 0;
+  std::size_t rows = 0, columns = 0;
+  const Coflow* source = nullptr;
+  std::vector<double> left, rate;  // column by column
+  double key = 0, deadline_ms = 0, start_ms = 0;
+};
+
+class Coflowsim {
+ public:
+  Coflowsim(const CoflowTrace& trace, const std::string& policy, CoflowRun& run)
+      : trace_(trace), policy_(policy), run_(run) {
+    JavaRandom random(17);
+    for (const Coflow& coflow : trace.coflows) {
+      const double alone_ms = isolated_time(coflow, kPortBytes) * 1000;
+      deadlines_ms_.push_back(alone_ms * (1 + random.uniform()));
+    }
+  }
+
+  void run() {
+    for (std::int64_t epoch = 0; next_ < trace_.coflows.size() || !jobs_.empty(); ++epoch) {
+      step_ = epoch * kEpochSteps;
+      admit();
+      std::int64_t rest = kEpochSteps;
+      while (rest > 0 && !jobs_.empty()) {
+        const std::int64_t steps = std::min(rest, steps_to_departure());
+        const bool departed = advance(steps);
+        rest -= steps;
+        ++run_.events;
+        // Rates are set at the beginning of the step in which the coflow ended.
+        if (departed) set_rates(static_cast<double>(step_ - 1) * kStepMs);
+      }
+    }
+  }
+
+ private:
+  void admit() {
+    const double now_ms = static_cast<double>(step_) * kStepMs;
+    const double until_ms = now_ms + kEpochSteps * kStepMs;
+    bool added = false;
+    for (; next_ < trace_.coflows.size(); ++next_) {
+      const Coflow& coflow = trace_.coflows[next_];
+      if (coflow.arrival * 1e3 > until_ms) break;
+      Job job;
+      job.coflow = next_;
+      job.source = &coflow;
+      job.rows = coflow.sources.size();
+      job.columns = coflow.targets.size();
+      job.deadline_ms = deadlines_ms_[next_];
+      job.start_ms = now_ms;
+      for (std::size_t j = 0; j < job.columns; ++j) {
+        for (std::size_t i = 0; i < job.rows; ++i) {
+          job.left.push_back(coflow.bytes[i * job.columns + j]);
+        }
+      }
+      job.rate.assign(job.left.size(), 0);
+      job.key = key(job);
+      run_.coflows[next_].arrival = now_ms / 1e3;
+      insert(std::move(job));
+      added = true;
+    }
+    if (added) set_rates(now_ms);
+  }
+
+  double key(const Job& job) const {
+    const Coflow& coflow = *job.source;
+    if (policy_ == "ncf") return static_cast<double>(std::min(job.rows, job.columns));
+    if (policy_ == "sebf") return isolated_time(coflow, 1);
+    if (policy_ != "scf") return 0;
+    const std::vector<double> sums = port_bytes(coflow);
+    const auto targets = sums.begin() + static_cast<std::ptrdiff_t>(job.rows);
+    return *std::max_element(targets, sums.end()) / static_cast<double>(job.rows);
+  }
+
+  // Before the first whose key is greater. Least total is by what is left now; first come keeps all
+  // keys alike.
+  void insert(Job job) {
+    const auto total = [](const Job& j) {
+      double sum = 0;
+      for (double bytes : j.left) sum += bytes;
+      return sum;
+    };
+    const bool by_total = policy_ == "lcf";
+    const double own = by_total ? total(job) : job.key;
+    const auto at = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& other) {
+      return own < (by_total ? total(other) : other.key);
+    });
+    jobs_.insert(at, std::move(job));
+  }
+
+  static double bytes_a_step(double rate) { return rate * (kStepMs / kSecondMs); }
+
+  std::int64_t steps_to_departure() const {
+    std::int64_t first = kEpochSteps;
+    for (const Job& job : jobs_) {
+      std::int64_t last = 1;
+      for (std::size_t f = 0; f < job.left.size() && last < first; ++f) {
+        if (job.left[f] <= kZeroBytes) continue;
+        const double steps = (job.left[f] - kZeroBytes) / bytes_a_step(job.rate[f]);
+        last = steps < static_cast<double>(kEpochSteps)
+                   ? std::max(last, static_cast<std::int64_t>(std::ceil(steps)))
+                   : kEpochSteps;
+      }
+      first = std::min(first, last);
+    }
+    return first;
+  }
+
+  // Whether a coflow ended.
+  bool advance(std::int64_t steps) {
+    step_ += steps;
+    const std::size_t before = jobs_.size();
+    std::erase_if(jobs_, [&](Job& job) {
+      bool done = true;
+      for (std::size_t f = 0; f < job.left.size(); ++f) {
+        if (job.left[f] <= kZeroBytes) continue;
+        job.left[f] -= bytes_a_step(job.rate[f]) * static_cast<double>(steps);
+        if (job.left[f] > kZeroBytes) {
+          done = false;
+        } else {
+          job.left[f] = 0;
+          ++run_.flows;
+        }
+      }
+      if (done) run_.coflows[job.coflow].end = static_cast<double>(step_) * kStepMs / 1e3;
+      return done;
+    });
+    return jobs_.size() < before;
+  }
+
+  PortId up(const Job& job, std::size_t flow) const {
+    return job.source->sources[flow % job.rows];
+  }
+  PortId down(const Job& job, std::size_t flow) const {
+    return trace_.ports + job.source->targets[flow / job.rows];
+  }
+
+  void set_rates(double now_ms) {
+    room_.assign(2 * std::size_t{trace_.ports}, kPortBytes);
+    for (Job& job : jobs_) give_madd(job);
+    std::vector<std::pair<std::int64_t, Job*>> by_deadline;
+    for (Job& job : jobs_) {
+      by_deadline.emplace_back(static_cast<std::int64_t>(job.start_ms + job.deadline_ms - now_ms),
+                               &job);
+    }
+    std::stable_sort(by_deadline.begin(), by_deadline.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [time_left, job] : by_deadline) {
+      for (std::size_t f = 0; f < job->left.size(); ++f) {
+        if (job->left[f] <= kZeroBytes) continue;
+        double& out = room_[up(*job, f)];
+        double& in = room_[down(*job, f)];
+        const double spare = std::min(out, in);
+        if (spare <= kZeroRate) continue;
+        job->rate[f] += spare;
+        out -= spare;
+        in -= spare;
+      }
+    }
+  }
+
+  void give_madd(Job& job) {
+    load_.assign(room_.size(), 0);
+    for (std::size_t f = 0; f < job.left.size(); ++f) {
+      load_[up(job, f)] += job.left[f];
+      load_[down(job, f)] += job.left[f];
+    }
+    double duration = 0;
+    for (std::size_t k = 0; k < load_.size(); ++k) {
+      if (load_[k] > 0 && room_[k] <= kZeroRate) return;
+      if (load_[k] > 0) duration = std::max(duration, load_[k] / room_[k]);
+    }
+    if (duration <= 0) return;
+    for (std::size_t f = 0; f < job.left.size(); ++f) job.rate[f] = job.left[f] / duration;
+    for (std::size_t k = 0; k < load_.size(); ++k) room_[k] -= load_[k] / duration;
+  }
+
+  const CoflowTrace& trace_;
+  const std::string& policy_;
+  CoflowRun& run_;
+  std::vector<double> deadlines_ms_;
+  std::vector<Job> jobs_;  // in order of priority
+  std::vector<double> room_, load_;
+  std::uint32_t next_ = 0;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace
+
+bool has_coflowsim_rules(const std::string& policy) {
+  return std::find(kPolicies.begin(), kPolicies.end(), policy) != kPolicies.end();
+}
+
+std::string coflowsim_policies() {
+  std::string text;
+  for (const char* name : kPolicies) text += text.empty() ? name : std::string(", ") + name;
+  return text;
+}
+
+CoflowRun run_like_coflowsim(const CoflowTrace& trace, const std::string& policy) {
+  CHECK(has_coflowsim_rules(policy));
+  CoflowRun run;
+  run.coflows.resize(trace.coflows.size());
+  for (std::size_t k = 0; k < trace.coflows.size(); ++k) {
+    run.coflows[k].isolated = isolated_time(trace.coflows[k], kPortBytes * 1000 / kSecondMs);
+    for (double bytes : trace.coflows[k].bytes) run.bytes += bytes;
+  }
+  Coflowsim(trace, policy, run).run();
+  return run;
+}
+
+}  // namespace weft
