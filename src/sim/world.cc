@@ -13,7 +13,8 @@ World::World(const Cluster& cluster, const SimOptions& options, const PairTable*
     : cluster_(cluster),
       options_(options),
       pairs_(pairs),
-      network_(network != nullptr ? std::make_unique<JobNetwork>(*network, options.bandwidth) : nullptr),
+      network_(network != nullptr ? std::make_unique<JobNetwork>(*network, options.bandwidth)
+                                  : nullptr),
       queue_(queue),
       metrics_(metrics),
       listener_(listener),
