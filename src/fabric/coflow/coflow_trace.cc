@@ -65,7 +65,7 @@ class LineWords {
 };
 
 void read_coflow(LineWords& line, std::uint32_t ports, Coflow& coflow) {
-  coflow.name = shown(line.word());
+  coflow.name = std::string(line.word());
   coflow.arrival = line.number("the arrival in ms", 0, kMaxArrivalMs) / 1e3;
   const std::uint32_t senders = line.count("the number of sources", 1, kMaxCoflowPorts);
   const double last_port = static_cast<double>(ports) - 1;

@@ -174,7 +174,11 @@ class Coflowsim {
 
   void set_rates(double now_ms) {
     room_.assign(2 * std::size_t{trace_.ports}, kPortBytes);
-    for (Job& job : jobs_) give_madd(job);
+    std::vector<Job*> skipped;
+    for (Job& job : jobs_) {
+      if (!give_madd(job)) skipped.push_back(&job);
+    }
+    share_once(skipped);
     std::vector<std::pair<std::int64_t, Job*>> by_deadline;
     for (Job& job : jobs_) {
       by_deadline.emplace_back(static_cast<std::int64_t>(job.start_ms + job.deadline_ms - now_ms),
@@ -196,7 +200,9 @@ class Coflowsim {
     }
   }
 
-  void give_madd(Job& job) {
+  // False: a port has no room for it.
+  bool give_madd(Job& job) {
+    job.rate.assign(job.left.size(), 0);
     load_.assign(room_.size(), 0);
     for (std::size_t f = 0; f < job.left.size(); ++f) {
       load_[up(job, f)] += job.left[f];
@@ -204,12 +210,41 @@ class Coflowsim {
     }
     double duration = 0;
     for (std::size_t k = 0; k < load_.size(); ++k) {
-      if (load_[k] > 0 && room_[k] <= kZeroRate) return;
+      if (load_[k] > 0 && room_[k] <= kZeroRate) return false;
       if (load_[k] > 0) duration = std::max(duration, load_[k] / room_[k]);
     }
-    if (duration <= 0) return;
+    if (duration <= 0) return true;
     for (std::size_t f = 0; f < job.left.size(); ++f) job.rate[f] = job.left[f] / duration;
     for (std::size_t k = 0; k < load_.size(); ++k) room_[k] -= load_[k] / duration;
+    return true;
+  }
+
+  // What is left is divided among the flows of the skipped coflows by one pass of equal parts per
+  // port, so that not all of it is given.
+  void share_once(const std::vector<Job*>& skipped) {
+    const auto open = [&](const Job& job, std::size_t f) {
+      return job.left[f] > kZeroBytes && room_[up(job, f)] > kZeroRate &&
+             room_[down(job, f)] > kZeroRate;
+    };
+    load_.assign(room_.size(), 0);  // flows of a port
+    for (const Job* job : skipped) {
+      for (std::size_t f = 0; f < job->left.size(); ++f) {
+        if (!open(*job, f)) continue;
+        ++load_[up(*job, f)];
+        ++load_[down(*job, f)];
+      }
+    }
+    std::vector<double> used(room_.size());
+    for (Job* job : skipped) {
+      for (std::size_t f = 0; f < job->left.size(); ++f) {
+        if (!open(*job, f)) continue;
+        const PortId out = up(*job, f), in = down(*job, f);
+        job->rate[f] = std::min(room_[out] / load_[out], room_[in] / load_[in]);
+        used[out] += job->rate[f];
+        used[in] += job->rate[f];
+      }
+    }
+    for (std::size_t k = 0; k < room_.size(); ++k) room_[k] -= used[k];
   }
 
   const CoflowTrace& trace_;
