@@ -20,8 +20,8 @@ using PortRoom = std::vector<double>;
 // A flow with less than this is done; at a gigabit per second it is the last 1e-10 s.
 inline constexpr double kDoneBytes = 1e-2;
 
-// The flows stand in a table of sources x targets. The bundle's links are its sources' uplinks, then
-// its targets' downlinks.
+// The flows stand in a table of sources x targets. The bundle's links are its sources' uplinks,
+// then its targets' downlinks.
 struct Bundle {
   std::uint32_t coflow = 0;  // in the trace
   bool pilot = false;        // a sample sent ahead of the rest (schedulers that learn sizes)

@@ -41,11 +41,13 @@ Result<CoflowGeneratorSpec> parse_coflow_generator(const std::string& text) {
     double low, high;
     bool whole;
   };
-  const std::vector<Key> keys = {
-      {"ports", &ports, 1, kMaxCoflowPorts, true}, {"coflows", &coflows, 1, kMaxCoflows, true},
-      {"load", &spec.load, 1e-6, 100, false},      {"width", &width, 0, kMaxCoflowPorts, true},
-      {"median_mib", &spec.median_mib, 1e-3, 1e9, false}, {"sigma", &spec.sigma, 0, 5, false},
-      {"seed", &seed, 0, 1e15, true}};
+  const std::vector<Key> keys = {{"ports", &ports, 1, kMaxCoflowPorts, true},
+                                 {"coflows", &coflows, 1, kMaxCoflows, true},
+                                 {"load", &spec.load, 1e-6, 100, false},
+                                 {"width", &width, 0, kMaxCoflowPorts, true},
+                                 {"median_mib", &spec.median_mib, 1e-3, 1e9, false},
+                                 {"sigma", &spec.sigma, 0, 5, false},
+                                 {"seed", &seed, 0, 1e15, true}};
   std::vector<std::string> names;
   for (const Key& key : keys) names.push_back(key.name);
   Complaints complaints;
@@ -56,8 +58,8 @@ Result<CoflowGeneratorSpec> parse_coflow_generator(const std::string& text) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const std::size_t equals = std::min(item.find('='), item.size());
     const std::string name(item.substr(0, equals));
-    const auto key = std::find_if(keys.begin(), keys.end(),
-                                  [&](const Key& k) { return k.name == name; });
+    const auto key =
+        std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == name; });
     if (key == keys.end()) {
       complaints.add(fmt::format("'{}' in '{}' is no key of the coflow generator (known: {})",
                                  shown(name), shown(text), fmt::join(names, ", ")));

@@ -12,10 +12,10 @@ namespace weft {
 struct CoflowGeneratorSpec {
   std::uint32_t ports = 50;
   std::uint32_t coflows = 200;
-  double load = 0.7;           // bytes that arrive in a second, of what all uplinks can carry
-  std::uint32_t width = 0;     // 0: all ports
-  double median_mib = 8;       // of what a target receives
-  double sigma = 2;            // of its logarithm
+  double load = 0.7;        // bytes that arrive in a second, of what all uplinks can carry
+  std::uint32_t width = 0;  // 0: all ports
+  double median_mib = 8;    // of what a target receives
+  double sigma = 2;         // of its logarithm
   std::uint64_t seed = 1;
 };
 

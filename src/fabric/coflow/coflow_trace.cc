@@ -41,10 +41,9 @@ class LineWords {
   double checked(std::string_view text, std::string_view what, double low, double high) {
     const auto value = parse_number(text);
     if (value.has_value() && *value >= low && *value <= high) return *value;
-    complain(text.empty()
-                 ? fmt::format("the line ends where {} should stand", what)
-                 : fmt::format("{} is '{}'; it must be a number from {} to {}", what, shown(text),
-                               low, high));
+    complain(text.empty() ? fmt::format("the line ends where {} should stand", what)
+                          : fmt::format("{} is '{}'; it must be a number from {} to {}", what,
+                                        shown(text), low, high));
     return low;
   }
   void expect_end() {
@@ -142,8 +141,9 @@ Result<CoflowTrace> parse_coflow_trace(const std::string& path, std::string_view
                                trace.coflows.size(), expected));
   }
   if (!complaints.empty()) {
-    return complaints.error("the format is: PORTS COFLOWS, then lines of NAME ARRIVAL_MS "
-                            "SOURCES PORT... TARGETS PORT:MIB...");
+    return complaints.error(
+        "the format is: PORTS COFLOWS, then lines of NAME ARRIVAL_MS "
+        "SOURCES PORT... TARGETS PORT:MIB...");
   }
   std::stable_sort(trace.coflows.begin(), trace.coflows.end(),
                    [](const Coflow& a, const Coflow& b) { return a.arrival < b.arrival; });

@@ -1,4 +1,5 @@
-// Coflows as data: groups of flows between the ports of one switch, each done when its last flow is.
+// Coflows as data: groups of flows between the ports of one switch, each done when its last flow
+// is.
 #pragma once
 
 #include <cstdint>

@@ -165,9 +165,7 @@ class Coflowsim {
     return jobs_.size() < before;
   }
 
-  PortId up(const Job& job, std::size_t flow) const {
-    return job.source->sources[flow % job.rows];
-  }
+  PortId up(const Job& job, std::size_t flow) const { return job.source->sources[flow % job.rows]; }
   PortId down(const Job& job, std::size_t flow) const {
     return trace_.ports + job.source->targets[flow / job.rows];
   }

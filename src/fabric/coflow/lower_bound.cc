@@ -10,7 +10,6 @@ namespace {
 constexpr double kFirstStep = 3, kRoundsToHalve = 20;
 constexpr double kLeastWeight = 1e-12;  // so that a weight can come back
 
-
 // What one coflow moves over one link, with its weight there. A coflow's first item has no link:
 // there nobody is in the way.
 struct Item {

@@ -12,9 +12,9 @@ namespace weft {
 // switch. So, for weights of each coflow over these that add up to 1, the sum of the ends is at
 // least the sum over links of the least weighted sum of ends on that link alone; and that is at
 // least the mean busy times of the preemptive schedule by weight / bytes, plus half the processing
-// times (Goemans, "Improved approximation algorithms for scheduling with release dates", SODA 1997).
-// The bound holds for any weights; `rounds` of ascent make it good.
-// Cost: O(rounds * (coflows x links) log).
+// times (Goemans, "Improved approximation algorithms for scheduling with release dates", SODA
+// 1997). The bound holds for any weights; `rounds` of ascent make it good. Cost: O(rounds *
+// (coflows x links) log).
 Seconds mean_time_bound(const CoflowTrace& trace, double bytes_per_s, int rounds = 300);
 
 }  // namespace weft

@@ -14,8 +14,7 @@ const std::vector<CoflowPolicy>& coflow_policies() {
        "Varys, SIGCOMM 2014", make_sebf_remaining},
       {"scf", "shortest largest flow first", "Varys, SIGCOMM 2014", make_scf},
       {"lcf", "least bytes in all first", "Varys, SIGCOMM 2014", make_lcf},
-      {"ncf", "narrowest first: fewest of its sources or targets", "Varys, SIGCOMM 2014",
-       make_ncf},
+      {"ncf", "narrowest first: fewest of its sources or targets", "Varys, SIGCOMM 2014", make_ncf},
       {"aalo", "sizes unknown: 10 queues by bytes sent, 10 MiB and x10", "Aalo, SIGCOMM 2015",
        make_aalo},
       {"sincronia", "primal-dual order (BSSI), max-min inside a coflow", "Sincronia, SIGCOMM 2018",
@@ -24,8 +23,8 @@ const std::vector<CoflowPolicy>& coflow_policies() {
        make_philae},
       {"edf", "lets in only what meets its deadline, at a constant rate", "Varys, SIGCOMM 2014",
        make_edf},
-      {"weft", "order searched for the least sum of ends; flows weighted by bytes left",
-       "our own", make_weft},
+      {"weft", "order searched for the least sum of ends; flows weighted by bytes left", "our own",
+       make_weft},
   };
   return kPolicies;
 }
@@ -38,9 +37,9 @@ Result<const CoflowPolicy*> find_coflow_policy(const std::string& name) {
   }
   const std::string near = near_miss(name, names);
   return Error{ErrorKind::kNotFound, fmt::format("unknown coflow policy '{}'", name),
-               near.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
-                            : fmt::format("did you mean '{}'? known: {}", near,
-                                          fmt::join(names, ", "))};
+               near.empty()
+                   ? fmt::format("known: {}", fmt::join(names, ", "))
+                   : fmt::format("did you mean '{}'? known: {}", near, fmt::join(names, ", "))};
 }
 
 }  // namespace weft

@@ -16,7 +16,7 @@ struct CoflowView {
   const CoflowTrace* trace = nullptr;  // of arrived coflows only by rule; index with Bundle::coflow
   double bytes_per_s = 0;              // of every port, up and down
   Seconds now = 0;
-  bool coflows_changed = false;        // one came or ended since the last call
+  bool coflows_changed = false;  // one came or ended since the last call
 };
 
 struct CoflowPlan {

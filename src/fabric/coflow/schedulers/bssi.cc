@@ -30,8 +30,8 @@ void bssi_order(std::vector<Bundle*>& order) {
   });
   std::vector<double> weight(order.size(), 1);
   for (std::size_t last = order.size(); last > 1; --last) {
-    const auto busiest = static_cast<std::uint32_t>(
-        std::max_element(sums.begin(), sums.end()) - sums.begin());
+    const auto busiest =
+        static_cast<std::uint32_t>(std::max_element(sums.begin(), sums.end()) - sums.begin());
     std::size_t chosen = 0;
     double chosen_ratio = kNever, chosen_load = 0;
     std::vector<double> loads(last);

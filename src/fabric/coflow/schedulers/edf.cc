@@ -17,7 +17,8 @@ class Edf : public CoflowScheduler {
     if (deadline == kNever) return true;
     std::vector<double> promised(2 * std::size_t{view.trace->ports});
     const auto add = [&](const Bundle& b, Seconds time) {
-      for (std::size_t k = 0; k < b.links.size(); ++k) promised[b.links[k]] += b.link_left[k] / time;
+      for (std::size_t k = 0; k < b.links.size(); ++k)
+        promised[b.links[k]] += b.link_left[k] / time;
     };
     for (const Bundle* other : plan.order) {
       const Seconds end = end_of(view, *other);

@@ -9,9 +9,8 @@ class StaticKey : public CoflowScheduler {
  public:
   void plan(const CoflowView& view, CoflowPlan& plan) override {
     plan.madd = true;
-    order_by(plan, [&](const Bundle& b) {
-      return Key(view.trace->coflows[b.coflow], view.bytes_per_s);
-    });
+    order_by(plan,
+             [&](const Bundle& b) { return Key(view.trace->coflows[b.coflow], view.bytes_per_s); });
   }
 };
 
@@ -50,8 +49,6 @@ std::unique_ptr<CoflowScheduler> make_sebf() { return std::make_unique<StaticKey
 std::unique_ptr<CoflowScheduler> make_scf() { return std::make_unique<StaticKey<largest_flow>>(); }
 std::unique_ptr<CoflowScheduler> make_lcf() { return std::make_unique<StaticKey<total_bytes>>(); }
 std::unique_ptr<CoflowScheduler> make_ncf() { return std::make_unique<StaticKey<width>>(); }
-std::unique_ptr<CoflowScheduler> make_sebf_remaining() {
-  return std::make_unique<SebfRemaining>();
-}
+std::unique_ptr<CoflowScheduler> make_sebf_remaining() { return std::make_unique<SebfRemaining>(); }
 
 }  // namespace weft

@@ -8,8 +8,8 @@
 namespace weft {
 
 // Judges an order by its concurrent open shop: the k-th coflow ends when its busiest link has moved
-// the bytes of the first k. No schedule that serves coflows in this order on every link does better,
-// and one that keeps the links busy comes close.
+// the bytes of the first k. No schedule that serves coflows in this order on every link does
+// better, and one that keeps the links busy comes close.
 class OrderSearch {
  public:
   explicit OrderSearch(const std::vector<Bundle*>& order);

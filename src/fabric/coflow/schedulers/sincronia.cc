@@ -1,5 +1,5 @@
-#include "fabric/coflow/schedulers/keyed.h"
 #include "fabric/coflow/schedulers/bssi.h"
+#include "fabric/coflow/schedulers/keyed.h"
 
 namespace weft {
 namespace {

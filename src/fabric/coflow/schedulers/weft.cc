@@ -7,9 +7,9 @@ namespace {
 
 // Our own. Whenever a coflow comes or ends, the order with the least sum of completion times of the
 // coflows present is searched for, from two starts: BSSI and the smallest bottleneck. Each coflow
-// then takes, in order, all that its flows can use, weighted by the bytes they have left: ports that
-// are not its bottleneck empty in proportion and are free for others sooner, and the flows of a full
-// port end together. It has no constants to tune, and looks only at coflows that are there.
+// then takes, in order, all that its flows can use, weighted by the bytes they have left: ports
+// that are not its bottleneck empty in proportion and are free for others sooner, and the flows of
+// a full port end together. It has no constants to tune, and looks only at coflows that are there.
 class Weft : public CoflowScheduler {
  public:
   void plan(const CoflowView& view, CoflowPlan& plan) override {
