@@ -68,6 +68,7 @@ double Bundle::rate(std::size_t i, std::size_t j) const {
   const std::size_t at = i * columns + j;
   if (left[at] <= 0) return 0;
   const double shared = std::min(level[i], level[rows + j]);
+  if (base.empty()) return shared;
   return (madd > 0 ? base[at] * madd : 0) +
          (fill == BundleFill::kProportional ? base[at] * shared : shared);
 }

@@ -61,7 +61,7 @@ Result<CoflowGeneratorSpec> parse_coflow_generator(const std::string& text) {
     const auto key =
         std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == name; });
     if (key == keys.end()) {
-      complaints.add(fmt::format("'{}' in '{}' is no key of the coflow generator (known: {})",
+      complaints.add(fmt::format("{} in {} is no key of the coflow generator (known: {})",
                                  shown(name), shown(text), fmt::join(names, ", ")));
       continue;
     }
@@ -69,7 +69,7 @@ Result<CoflowGeneratorSpec> parse_coflow_generator(const std::string& text) {
     const bool fits = value && *value >= key->low && *value <= key->high &&
                       (!key->whole || *value == std::floor(*value));
     if (!fits) {
-      complaints.add(fmt::format("{} in '{}' must be a {} from {} to {}", name, shown(text),
+      complaints.add(fmt::format("{} in {} must be a {} from {} to {}", name, shown(text),
                                  key->whole ? "whole number" : "number", key->low, key->high));
       continue;
     }

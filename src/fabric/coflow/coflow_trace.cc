@@ -42,13 +42,13 @@ class LineWords {
     const auto value = parse_number(text);
     if (value.has_value() && *value >= low && *value <= high) return *value;
     complain(text.empty() ? fmt::format("the line ends where {} should stand", what)
-                          : fmt::format("{} is '{}'; it must be a number from {} to {}", what,
+                          : fmt::format("{} is {}; it must be a number from {} to {}", what,
                                         shown(text), low, high));
     return low;
   }
   void expect_end() {
     const std::string_view extra = word();
-    if (!extra.empty()) complain(fmt::format("'{}' stands after the last target", shown(extra)));
+    if (!extra.empty()) complain(fmt::format("{} stands after the last target", shown(extra)));
   }
   void complain(const std::string& sentence) {
     if (ok_) complaints_.add(where_ + sentence);
