@@ -1,6 +1,7 @@
 #include "fabric/coflow/bundle.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 
@@ -45,9 +46,11 @@ Bundle make_bundle(const Coflow& coflow, std::uint32_t index, std::uint32_t port
 }
 
 void recount(Bundle& b) {
+  b.words = (std::max(b.rows, b.columns) + 63) / 64;
+  b.alive.assign(b.links.size() * b.words, 0);
   b.link_left.assign(b.links.size(), 0);
   b.link_flows.assign(b.links.size(), 0);
-  b.total_left = 0;
+  b.summed = true;
   b.flows_left = 0;
   for (std::uint32_t i = 0; i < b.rows; ++i) {
     for (std::uint32_t j = 0; j < b.columns; ++j) {
@@ -59,7 +62,9 @@ void recount(Bundle& b) {
       b.link_flows[i] += one;
       b.link_flows[b.rows + j] += one;
       b.flows_left += one;
-      b.total_left += left;
+      if (one == 0) continue;
+      b.alive[std::size_t{i} * b.words + j / 64] |= std::uint64_t{1} << (j % 64);
+      b.alive[std::size_t{b.rows + j} * b.words + i / 64] |= std::uint64_t{1} << (i % 64);
     }
   }
 }
@@ -74,6 +79,7 @@ double Bundle::rate(std::size_t i, std::size_t j) const {
 }
 
 void give_madd(Bundle& bundle, PortRoom& room) {
+  sum_links(bundle);
   const Seconds duration = std::max(bundle.bottleneck(room), bundle.promised - bundle.since);
   bundle.madd = 0;
   if (duration == kNever || duration <= 0) return;
@@ -112,7 +118,12 @@ class Filling {
   // Whether anything can move.
   bool run() {
     if (s_.rows.empty() || s_.columns.empty()) return false;
-    weigh();
+    if (proportional_) {
+      weigh();
+    } else {
+      count();
+    }
+    make_queue();
     while (!s_.queue.empty()) {
       std::pop_heap(s_.queue.begin(), s_.queue.end(), std::greater<>());
       const std::uint32_t k = s_.queue.back().second;
@@ -146,10 +157,34 @@ class Filling {
       s_.weight[i] = weight;
       s_.flows[i] = flows;
     }
+  }
+
+  // As weigh(), where every flow weighs 1: flows to links that are not open do not count.
+  void count() {
+    s_.open.assign(2 * std::size_t{b_.words}, 0);
+    for (std::uint32_t i : s_.rows) s_.open[i / 64] |= std::uint64_t{1} << (i % 64);
+    for (std::uint32_t k : s_.columns) {
+      const std::uint32_t j = k - b_.rows;
+      s_.open[b_.words + j / 64] |= std::uint64_t{1} << (j % 64);
+    }
+    for (const auto* side : {&s_.rows, &s_.columns}) {
+      const std::uint64_t* across = &s_.open[side == &s_.rows ? b_.words : 0];
+      for (std::uint32_t k : *side) {
+        const std::uint64_t* alive = &b_.alive[std::size_t{k} * b_.words];
+        std::uint32_t flows = 0;
+        for (std::uint32_t w = 0; w < b_.words; ++w) {
+          flows += static_cast<std::uint32_t>(std::popcount(alive[w] & across[w]));
+        }
+        s_.flows[k] = flows;
+        s_.weight[k] = flows;
+      }
+    }
+  }
+
+  void make_queue() {
     s_.queue.clear();
     for (const auto* side : {&s_.rows, &s_.columns}) {
       for (std::uint32_t k : *side) {
-        if (!proportional_) s_.weight[k] = s_.flows[k];
         if (s_.flows[k] > 0) s_.queue.emplace_back(s_.room[k] / s_.weight[k], k);
       }
     }
@@ -161,16 +196,36 @@ class Filling {
     s_.room[k] = 0;
     s_.flows[k] = 0;
     const bool row = k < b_.rows;
+    if (!proportional_) {
+      close_equal(k, row, level);
+      return;
+    }
     const double* left = row ? &b_.left[std::size_t{k} * b_.columns] : &b_.left[k - b_.rows];
     const std::size_t stride = row ? 1 : b_.columns;
     const std::uint32_t first = row ? b_.rows : 0;
     for (std::uint32_t other : row ? s_.columns : s_.rows) {
       const double bytes = left[(other - first) * stride];
       if (bytes <= 0 || s_.flows[other] == 0) continue;
-      const double weight = proportional_ ? bytes : 1;
-      s_.room[other] = std::max(0.0, s_.room[other] - weight * level);
-      s_.weight[other] -= weight;
+      s_.room[other] = std::max(0.0, s_.room[other] - bytes * level);
+      s_.weight[other] -= bytes;
       --s_.flows[other];
+    }
+  }
+
+  void close_equal(std::uint32_t k, bool row, double level) {
+    const std::uint32_t mine = row ? k : k - b_.rows;
+    s_.open[(row ? 0 : b_.words) + mine / 64] &= ~(std::uint64_t{1} << (mine % 64));
+    const std::uint64_t* across = &s_.open[row ? b_.words : 0];
+    const std::uint64_t* alive = &b_.alive[std::size_t{k} * b_.words];
+    const std::uint32_t first = row ? b_.rows : 0;
+    for (std::uint32_t w = 0; w < b_.words; ++w) {
+      for (std::uint64_t bits = alive[w] & across[w]; bits != 0; bits &= bits - 1) {
+        const std::uint32_t other =
+            first + 64 * w + static_cast<std::uint32_t>(std::countr_zero(bits));
+        s_.room[other] = std::max(0.0, s_.room[other] - level);
+        s_.weight[other] -= 1;
+        --s_.flows[other];
+      }
     }
   }
 

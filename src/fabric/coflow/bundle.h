@@ -28,9 +28,13 @@ struct Bundle {
   std::uint32_t rows = 0, columns = 0;
   std::vector<std::uint32_t> links;  // index in a PortRoom
   std::vector<double> left;          // bytes, rows x columns
-  std::vector<double> link_left;     // sum over the flows of a link
+  std::vector<double> link_left;     // sum over the flows of a link, as of the last sum_links()
+  bool summed = true;
   std::vector<std::uint32_t> link_flows;
-  double total_left = 0, sent = 0;
+  // One bit for each flow with bytes: by link, `words` words of the links across.
+  std::vector<std::uint64_t> alive;
+  std::uint32_t words = 0;
+  double sent = 0, speed = 0;  // bytes, and bytes per second of all flows together
   std::uint32_t flows_left = 0;
 
   // What a scheduler asks for: to be called when `sent` reaches this, and not to end before then.
@@ -67,6 +71,7 @@ void give_madd(Bundle& bundle, PortRoom& room);
 struct FillScratch {
   std::vector<double> room, weight;
   std::vector<std::uint32_t> flows, rows, columns;
+  std::vector<std::uint64_t> open;  // bits: rows, then columns
   std::vector<std::pair<double, std::uint32_t>> queue;
 };
 void give_max_min(Bundle& bundle, BundleFill fill, PortRoom& room, FillScratch& scratch);
@@ -75,5 +80,7 @@ void give_max_min(Bundle& bundle, BundleFill fill, PortRoom& room, FillScratch& 
 Seconds first_end(const Bundle& bundle);
 // Moves the flows until `now`. Returns how many ended.
 std::uint32_t advance(Bundle& bundle, Seconds now);
+// Brings link_left up to date.
+void sum_links(Bundle& bundle);
 
 }  // namespace weft

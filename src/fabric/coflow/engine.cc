@@ -59,21 +59,25 @@ class Engine {
     const Bundle& bundle = served.bundle;
     served.end = first_end(bundle);
     if (bundle.wake_sent == kNever || woken_) return;
-    double rate = 0;
-    for (std::size_t which = plan_.madd ? 0 : 1; which < 2; ++which) {
-      for (std::size_t k = 0; k < bundle.rows; ++k) {
-        rate += served.before[which][k] - served.after[which][k];
-      }
-    }
-    if (rate <= 0) return;
+    if (bundle.speed <= 0) return;
     // A byte more, so that the limit is reached whatever the rounding.
     const double bytes = std::max(0.0, bundle.wake_sent - bundle.sent) + 1;
-    served.end = std::min(served.end, bundle.since + bytes / rate);
+    served.end = std::min(served.end, bundle.since + bytes / bundle.speed);
+  }
+
+  void sum_speed(Served& served) const {
+    served.bundle.speed = 0;
+    for (std::size_t which = plan_.madd ? 0 : 1; which < 2; ++which) {
+      for (std::size_t k = 0; k < served.bundle.rows; ++k) {
+        served.bundle.speed += served.before[which][k] - served.after[which][k];
+      }
+    }
   }
 
   void ask() {
     for (auto& served : served_) bring_up(*served);
     drop_ended();
+    for (auto& served : served_) sum_links(served->bundle);
     view_.now = now_;
     woken_ = false;
     if (!served_.empty()) scheduler_.plan(view_, plan_);
@@ -119,7 +123,10 @@ class Engine {
     for (Bundle* bundle : plan_.order) {
       Served& served = *by_bundle_.at(bundle);
       pass(served, 1, [&] { give_max_min(*bundle, plan_.fill, room_, scratch_); });
-      if (served.stale) set_end(served);
+      if (served.stale) {
+        sum_speed(served);
+        set_end(served);
+      }
       served.stale = false;
       first = std::min(first, served.end);
     }
@@ -151,7 +158,10 @@ class Engine {
 
   void admit_arrivals() {
     for (; next_ < trace_.coflows.size() && trace_.coflows[next_].arrival <= now_; ++next_) {
-      for (auto& served : served_) bring_up(*served);
+      for (auto& served : served_) {
+        bring_up(*served);
+        sum_links(served->bundle);
+      }
       view_.now = now_;
       Bundle bundle = make_bundle(trace_.coflows[next_], next_, trace_.ports);
       if (!scheduler_.admits(view_, plan_, bundle)) {
@@ -159,7 +169,7 @@ class Engine {
         run_.coflows[next_].end = now_;
         continue;
       }
-      run_.bytes += bundle.total_left;
+      for (double bytes : bundle.left) run_.bytes += bytes;
       view_.coflows_changed = true;
       Bundle pilot = scheduler_.take_pilot(view_, bundle);
       if (pilot.flows_left > 0) enter(std::move(pilot));
