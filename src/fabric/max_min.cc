@@ -102,7 +102,7 @@ void MaxMin::add_hop(StreamId id, LinkId link, std::uint32_t rank, std::uint32_t
   const SlotId slot = slot_of(link, rank);
   auto& entries = slots_[slot].entries;
   hops_[stream.first_hop + stream.hops] = {slot, static_cast<std::uint32_t>(entries.size()), times};
-  entries.push_back({id, stream.hops, static_cast<std::uint16_t>(times)});
+  entries.push_back({0, stream.weight * times, id, stream.hops, static_cast<std::uint16_t>(times)});
   ++stream.hops;
   mark(slot);
 }
@@ -146,6 +146,7 @@ void MaxMin::set_flows(StreamId id, std::uint32_t flows) {
   for (std::uint16_t h = 0; h < stream.hops; ++h) {
     const Hop& hop = hops_[stream.first_hop + h];
     slots_[hop.slot].load += more * finite(stream.low) * hop.times;
+    slots_[hop.slot].entries[hop.index].weight = stream.weight * hop.times;
     mark(hop.slot);
     mark_next(slots_[hop.slot]);
   }
@@ -245,15 +246,10 @@ void MaxMin::evaluate(SlotId id) {
   }
   const double capacity = room(slot);
   double weight = 0, sum = 0, load = 0;
-  claims_.clear();
   for (const Slot::Entry& entry : slot.entries) {
-    const Stream& stream = streams_[entry.stream];
-    const double other = stream.lowest == entry.hop ? stream.second : stream.low;
-    const double claim = stream.weight * entry.times;
-    claims_.push_back({other, claim});
-    weight += claim;
-    sum += claim * other;
-    load += claim * finite(stream.low);
+    weight += entry.weight;
+    sum += entry.weight * entry.other;
+    load += entry.weight * finite(std::min(entry.other, slot.level));
   }
   slot.load = load;
   slot.wanted = kInfinity;
@@ -262,12 +258,10 @@ void MaxMin::evaluate(SlotId id) {
     while (level > last) {
       last = level;
       double left = capacity, rest = 0;
-      for (const Claim& claim : claims_) {
-        if (claim.other < level) {
-          left -= claim.weight * claim.other;
-        } else {
-          rest += claim.weight;
-        }
+      for (const Slot::Entry& entry : slot.entries) {
+        const bool below = entry.other < level;
+        left -= below ? entry.weight * entry.other : 0;
+        rest += below ? 0 : entry.weight;
       }
       level = rest > 0 ? std::max(left / rest, last) : last;
     }
@@ -323,9 +317,10 @@ void MaxMin::refresh(StreamId id, SlotId cause) {
     Slot& slot = slots_[at];
     slot.load += more * hops_[stream.first_hop + h].times;
     if (more != 0) mark_next(slot);
+    const double after = stream.lowest == h ? stream.second : stream.low;
+    slot.entries[hops_[stream.first_hop + h].index].other = after;
     if (at == cause || slot.marked) continue;
     const double before = lowest == h ? second : low;
-    const double after = stream.lowest == h ? stream.second : stream.low;
     if (before != after && affects(slot, before, after)) mark(at);
   }
 }

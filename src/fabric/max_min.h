@@ -78,6 +78,8 @@ class MaxMin {
     bool marked = false;  // waits in marked_
     bool stale = false;   // queued for another look once lower ranks are done
     struct Entry {
+      double other;   // least level on the stream's path without this link, per weight
+      double weight;  // of the stream, times the number of times it crosses the link
       StreamId stream;
       std::uint16_t hop;
       std::uint16_t times;  // that the stream crosses the link
@@ -133,10 +135,6 @@ class MaxMin {
   IndexedHeap<QueueKey> queue_;
   std::vector<SlotId> marked_;
   std::vector<StreamId> changed_, reported_;
-  struct Claim {
-    double other, weight;
-  };
-  std::vector<Claim> claims_;    // scratch of evaluate
   std::vector<LinkId> crossed_;  // scratch of add and carries: the path, sorted when it repeats
   double tolerance_;
   std::uint64_t corrections_ = 0;
