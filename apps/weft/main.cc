@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench_command.h"
 #include "net_command.h"
 #include "sim_options.h"
 
@@ -101,12 +102,14 @@ int run(int argc, char** argv) {
   explain->add_option("job", arguments.explain, "name of the job in the trace")->required();
   explain->fallthrough();
   const NetVerb net = add_net_command(app);
+  const NetVerb bench = add_bench_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadUsage;
   }
   if (net.app->parsed()) return net.run();
+  if (bench.app->parsed()) return bench.run();
   return run_sim(arguments);
 }
 

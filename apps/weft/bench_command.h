@@ -1,0 +1,13 @@
+// `weft bench`: how fast this machine simulates, beside the peers that can run on it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "net_command.h"
+
+namespace weft {
+
+// Adds `bench` and its verbs. The result's run() runs the verb that was named.
+NetVerb add_bench_command(CLI::App& app);
+
+}  // namespace weft
