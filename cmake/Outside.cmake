@@ -94,8 +94,9 @@ function(weft_benchmarks)
     set_target_properties(bench_${name} PROPERTIES
       OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
       target_compile_definitions(bench_${name} PRIVATE
-      WEFT_SHARED_DATA="${CMAKE_SOURCE_DIR}/../shared/data")
-    target_link_libraries(bench_${name} PRIVATE ${libraries} benchmark::benchmark)
+      WEFT_SHARED_DATA="${CMAKE_SOURCE_DIR}/../shared/data" WEFT_BINARY="$<TARGET_FILE:weft>")
+    target_link_libraries(bench_${name} PRIVATE ${libraries} benchmark::benchmark
+                                                nlohmann_json::nlohmann_json)
     room_flags(bench_${name} "${view}")
   endforeach()
 endfunction()

@@ -3,6 +3,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
 namespace weft {
 namespace {
 
@@ -19,6 +23,11 @@ double process_cpu_seconds() { return clock_seconds(CLOCK_PROCESS_CPUTIME_ID); }
 double thread_cpu_seconds() { return clock_seconds(CLOCK_THREAD_CPUTIME_ID); }
 
 std::int64_t peak_rss_bytes() {
+  // getrusage() also counts the process that started this program, up to its exec.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::atoll(line.c_str() + 6) * 1024;
+  }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return std::int64_t{usage.ru_maxrss} * 1024;
