@@ -30,7 +30,7 @@ std::uint64_t FlowSim::key_of(const StreamSpec& spec) const {
   std::uint64_t hash = mix(spec.rank, std::bit_cast<std::uint64_t>(spec.weight));
   hash = mix(hash, std::bit_cast<std::uint64_t>(spec.cap));
   for (LinkId link : spec.path) hash = mix(hash, link);
-  return hash;
+  return hash != 0 ? hash : 1;  // 0: a stream that is not filed
 }
 
 FlowId FlowSim::start(const StreamSpec& spec, double bytes) {
@@ -52,9 +52,10 @@ FlowId FlowSim::start(const StreamSpec& spec, double bytes) {
     return id;
   }
   const std::uint64_t key = key_of(spec);
-  const auto [at, fresh] = by_key_.try_emplace(key, 0);
-  const bool merges = !fresh && solver_.carries(at->second, spec);
-  const StreamId stream_id = merges ? at->second : solver_.add(spec);
+  const StreamId alike = by_key_.find(key);
+  const bool fresh = alike == StreamIndex::kNone;
+  const bool merges = !fresh && solver_.carries(alike, spec);
+  const StreamId stream_id = merges ? alike : solver_.add(spec);
   if (stream_id >= streams_.size()) streams_.resize(stream_id + std::size_t{1});
   Stream& stream = streams_[stream_id];
   if (merges) {
@@ -64,7 +65,7 @@ FlowId FlowSim::start(const StreamSpec& spec, double bytes) {
     stream.moved = stream.rate = 0;
     stream.since = now_;
     stream.key = fresh ? key : 0;  // two keys alike: the later stream stays apart
-    if (fresh) at->second = stream_id;
+    if (fresh) by_key_.insert(key, stream_id);
   }
   flow.stream = stream_id;
   flow.end = stream.moved + bytes;

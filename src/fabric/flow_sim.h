@@ -1,11 +1,11 @@
 // Flows in time: each has bytes to move, shares links by max-min, and ends.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "base/indexed_heap.h"
 #include "fabric/max_min.h"
+#include "fabric/stream_index.h"
 
 namespace weft {
 
@@ -74,7 +74,7 @@ class FlowSim {
   std::vector<FlowId> free_flows_;
   std::vector<FlowId> instant_;  // flows that end where they start
   std::vector<Stream> streams_;
-  std::unordered_map<std::uint64_t, StreamId> by_key_;
+  StreamIndex by_key_;
   IndexedHeap<Seconds> ends_;  // by stream
   bool dirty_ = false;
 };
