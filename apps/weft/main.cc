@@ -2,49 +2,52 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
 #include "bench_command.h"
 #include "net_command.h"
+#include "option_checks.h"
 #include "sim_options.h"
 
 namespace weft {
 namespace {
 
 constexpr int kBadUsage = 2;
+constexpr double kLongest = 1e10;  // seconds, as in traces
 
 void add_sim_world(CLI::App& sim, SimArguments& a) {
   SimOptions& o = a.options;
   sim.add_option("--start-cost", o.start_cost, "seconds before a job's first progress")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0, kLongest));
   sim.add_option("--restart-cost", o.restart_cost, "seconds before progress after a preemption")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0, kLongest));
   sim.add_option(
          "--checkpoint-interval", o.checkpoint_interval,
          "seconds between checkpoints; a crash loses the work since the last (0: none lost)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0, kLongest));
   sim.add_option("--node-mtbf", o.faults.node_mtbf, "mean seconds between failures of one node")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0, kLongest));
   sim.add_option("--device-mtbf", o.faults.device_mtbf,
                  "mean seconds between failures of one device")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0, kLongest));
   sim.add_option("--repair", o.faults.repair_mean, "mean seconds until what failed is back")
-      ->check(CLI::PositiveNumber);
+      ->check(number_from(1e-3, kLongest));
   sim.add_option("--spot-mtbf", o.faults.spot_mtbf, "mean seconds until a spot node is revoked")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0, kLongest));
   sim.add_option("--spot-gone", o.faults.spot_gone_mean, "mean seconds until it is offered again")
-      ->check(CLI::PositiveNumber);
+      ->check(number_from(1e-3, kLongest));
   sim.add_option("--spot-notice", o.faults.spot_notice, "seconds of notice before a revocation")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0, kLongest));
   sim.add_option("--faults", a.faults,
                  "recorded outages: CSV of at_s,node,duration_s[,notice_s][,device]");
   sim.add_option("--delay", o.channel.delay_mean, "mean seconds a command or outcome travels")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0, kLongest));
   sim.add_option("--loss", o.channel.loss, "share of commands and outcomes lost")
-      ->check(CLI::Range(0.0, 0.9));
+      ->check(number_from(0, 0.9));
   sim.add_option("--duplication", o.channel.duplication, "share of outcomes delivered twice")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_from(0, 1));
   sim.add_option("--refusal", o.channel.refusal, "share of commands refused")
-      ->check(CLI::Range(0.0, 0.9));
+      ->check(number_from(0, 0.9));
 }
 
 void add_sim_options(CLI::App& sim, SimArguments& a) {
@@ -69,15 +72,16 @@ void add_sim_options(CLI::App& sim, SimArguments& a) {
   sim.add_option("--network", a.network,
                  "topology under the nodes for --rates network (docs/topologies.md)");
   sim.add_option("--replicate", a.options.replicate, "copies of every job")
-      ->check(CLI::Range(1, 100000));
+      ->check(whole_number_from(1, 100'000));
   sim.add_option("--load", a.loads, "arrivals this many times as fast; several make a sweep")
       ->delimiter(',')
-      ->check(CLI::Range(1e-3, 1e3));
-  sim.add_option("--seed", a.seed, "of everything random");
+      ->check(number_from(1e-3, 1e3));
+  sim.add_option("--seed", a.seed, "of everything random")
+      ->check(whole_number_from(0, std::int64_t{1} << 53));
   sim.add_option("--seeds", a.seeds, "runs with seeds seed, seed+1, ...; prints mean ± deviation")
-      ->check(CLI::Range(1, 1000));
+      ->check(whole_number_from(1, 1000));
   sim.add_option("--threads", a.threads, "runs at a time (0: one per core)")
-      ->check(CLI::Range(0, 1024));
+      ->check(whole_number_from(0, 1024));
   sim.add_flag("--json", a.json, "print JSON");
   sim.add_flag("--csv", a.csv, "print the table as CSV");
   sim.add_flag("--md", a.markdown, "print the table as Markdown");
@@ -116,4 +120,10 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace weft
 
-int main(int argc, char** argv) { return weft::run(argc, argv); }
+int main(int argc, char** argv) {
+  const int code = weft::run(argc, argv);
+  // A full disk or a closed output shows here at the latest; results must not vanish unsaid.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fputs("weft: standard output could not be written\n", stderr);
+  return code == 0 ? weft::kBadUsage : code;
+}

@@ -9,6 +9,7 @@
 #include "base/quantity.h"
 #include "base/table.h"
 #include "net_command.h"
+#include "option_checks.h"
 #include "timing/choose_collective.h"
 
 namespace weft {
@@ -221,7 +222,7 @@ NetVerb add_net_collective(CLI::App& net) {
   app->add_option("--root", a->root, "of broadcast and reduce")->check(CLI::NonNegativeNumber);
   app->add_option("--servers", a->servers, "of parameter-server; 0: every rank serves")
       ->check(CLI::NonNegativeNumber);
-  app->add_option("--density", a->density, "of sparse")->check(CLI::Range(1e-9, 1.0));
+  app->add_option("--density", a->density, "of sparse")->check(number_from(1e-9, 1));
   app->add_option("--stragglers", a->stragglers, "RANK:TIME,...: ranks that start late");
   app->add_option("--trace-out", a->trace_out, "write every message as Perfetto JSON");
   app->add_flag("--json", a->json, "print JSON");

@@ -159,6 +159,15 @@ class Page {
             {"names", std::move(names)}};
   }
 
+  // Null where jobs do not share a network.
+  static Json network_json(const RunResult& run) {
+    if (!run.networked) return nullptr;
+    return {{"spanning_jobs", run.spanning_jobs},
+            {"contended_jobs", run.contended_jobs},
+            {"mean_link_use", rounded(run.mean_link_use)},
+            {"busiest_link_use", rounded(run.busiest_link_use)}};
+  }
+
   Json run_json(const RunResult& run) {
     return {{"policy", cut(run.policy)},
             {"place", cut(run.place)},
@@ -181,6 +190,7 @@ class Page {
             {"lost_gpu_hours", rounded(run.lost_gpu_hours)},
             {"cost", rounded(run.cost)},
             {"energy_kwh", rounded(run.energy_kwh)},
+            {"network", network_json(run)},
             {"decision_p50_s", rounded(run.decision_p50_s)},
             {"decision_p99_s", rounded(run.decision_p99_s)},
             {"curve", curve_json(run)},

@@ -38,6 +38,7 @@ struct Setting {
   Cluster cluster;
   Trace trace;
   std::shared_ptr<const Topology> network;  // null: rates come from the trace
+  std::vector<Outage> outages;              // recorded; nodes are those of the cluster
   double parse_s = 0;
   double load = 1;
   std::uint64_t seed = 1;
@@ -84,9 +85,25 @@ Status check_arguments(const SimArguments& a) {
     return Error{ErrorKind::kInvalidInput, "--rates network and --network go together",
                  "for instance --rates network --network clos:radix=16,bandwidth=100Gb/s"};
   }
-  if (!a.explain.empty() && runs > 1) {
-    return Error{ErrorKind::kInvalidInput, "explain takes one policy, one cluster and one load",
-                 ""};
+  if (!a.explain.empty() && (runs > 1 || a.seeds > 1)) {
+    return Error{ErrorKind::kInvalidInput,
+                 "explain takes one policy, one cluster, one load and one seed", ""};
+  }
+  return {};
+}
+
+// Before the first run: a run may take hours, and of several files none is written then.
+Status check_outputs(const SimArguments& a) {
+  std::vector<std::string> paths;
+  for (const std::string* path : {&a.decisions, &a.jobs_out, &a.report}) {
+    if (path->empty()) continue;
+    if (std::find(paths.begin(), paths.end(), *path) != paths.end()) {
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("two of --decisions, --jobs-out and --report name {}", *path),
+                   "give each a file of its own"};
+    }
+    if (const Status s = check_writable(*path); !s.ok()) return s;
+    paths.push_back(*path);
   }
   return {};
 }
@@ -131,6 +148,12 @@ Status make_settings(const SimArguments& a, Plan& plan) {
   for (const std::string& text : a.clusters) {
     auto cluster = read_cluster(text);
     if (!cluster.ok()) return cluster.error();
+    std::vector<Outage> outages;
+    if (!a.faults.empty()) {
+      auto read = read_outages(a.faults, *cluster);
+      if (!read.ok()) return read.error();
+      outages = std::move(read).value();
+    }
     for (double load : a.loads) {
       for (int draw = 0; draw < draws; ++draw) {
         auto setting = std::make_unique<Setting>();
@@ -143,6 +166,7 @@ Status make_settings(const SimArguments& a, Plan& plan) {
         setting->trace = std::move(trace).value();
         setting->parse_s = thread_cpu_seconds() - before;
         if (const Status s = add_network(a, *setting); !s.ok()) return s;
+        setting->outages = outages;
         setting->load = load;
         plan.settings.push_back(std::move(setting));
       }
@@ -159,6 +183,7 @@ void execute(const SimArguments& a, const Plan& plan, Run& run, bool show_progre
   request.policy = run.policy;
   request.options = plan.options;
   request.options.seed = run.seed;
+  request.options.faults.recorded = run.setting->outages;
   request.options.record_timeline = !a.report.empty();
   request.journal = run.log.get();
   request.network = run.setting->network;
@@ -226,7 +251,7 @@ int show(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
   };
   Status written = write(a.decisions, a.decisions.empty() ? "" : runs.front().log->text());
   if (written.ok() && !a.jobs_out.empty()) {
-    written = write(a.jobs_out, jobs_csv(results, first.trace, plan.options.replicate));
+    written = write(a.jobs_out, jobs_csv(results, loads, first.trace, plan.options.replicate));
   }
   if (written.ok() && !a.report.empty()) {
     ReportInput input;
@@ -280,6 +305,7 @@ int explain(const SimArguments& a, Plan& plan) {
       &setting.cluster, &setting.trace, plan.policies.front().get(), plan.options, {}, &log,
       setting.network};
   request.options.seed = a.seed;
+  request.options.faults.recorded = setting.outages;
   auto result = simulate(request);
   if (!result.ok()) return fail(result.error());
   std::fputs(explanation(a.explain, *job->submission, result->records[index], log.reasons(),
@@ -303,16 +329,12 @@ int run_sim(const SimArguments& a) {
   Plan plan;
   plan.options = a.options;
   if (const Status s = check_arguments(a); !s.ok()) return fail(s.error());
+  if (const Status s = check_outputs(a); !s.ok()) return fail(s.error());
   auto estimates = parse_estimates(a.estimates);
   if (!estimates.ok()) return fail(estimates.error());
   plan.options.estimates = *estimates;
   if (const Status s = make_policies(a, plan); !s.ok()) return fail(s.error());
   if (const Status s = make_settings(a, plan); !s.ok()) return fail(s.error());
-  if (!a.faults.empty()) {
-    auto outages = read_outages(a.faults, plan.settings.front()->cluster);
-    if (!outages.ok()) return fail(outages.error());
-    plan.options.faults.recorded = std::move(outages).value();
-  }
   if (!a.explain.empty()) return explain(a, plan);
   std::vector<Run> runs = list_runs(a, plan);
   execute_all(a, plan, runs);

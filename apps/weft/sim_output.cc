@@ -10,6 +10,10 @@ namespace {
 
 double mean_jct(const RunResult& run) { return run.jct_s.mean; }
 
+double contended_share(const RunResult& r) {
+  return r.jobs > 0 ? static_cast<double>(r.contended_jobs) / static_cast<double>(r.jobs) : 0;
+}
+
 std::string with_spread(const RunGroup& group, double (*value)(const RunResult&)) {
   const double middle = group.mean(value);
   // Counts are shown whole.
@@ -55,8 +59,7 @@ nlohmann::ordered_json run_json(const RunResult& run, double load) {
   if (run.networked) {
     j["spanning_jobs"] = run.spanning_jobs;
     j["contended_jobs"] = run.contended_jobs;
-    j["contended_job_share"] =
-        run.jobs > 0 ? static_cast<double>(run.contended_jobs) / static_cast<double>(run.jobs) : 0;
+    j["contended_job_share"] = contended_share(run);
     j["mean_link_use"] = run.mean_link_use;
     j["busiest_link_use"] = run.busiest_link_use;
   }
@@ -105,10 +108,53 @@ std::vector<RunGroup> group_by_seed(const std::vector<RunResult>& runs,
   return groups;
 }
 
+namespace {
+
+struct Column {
+  const char* heading;
+  double (*value)(const RunResult&);
+  bool (*wanted)(const RunResult&) = nullptr;  // shown if any run wants it; null: always
+};
+
+constexpr auto kNetworked = [](const RunResult& r) { return r.networked; };
+constexpr Column kColumns[] = {
+    {"p50 JCT s", [](const RunResult& r) { return r.jct_s.p50; }},
+    {"p99 JCT s", [](const RunResult& r) { return r.jct_s.p99; }},
+    {"mean queue s", [](const RunResult& r) { return r.queue_s.mean; }},
+    {"makespan s", [](const RunResult& r) { return r.makespan_s; }},
+    {"util", [](const RunResult& r) { return r.utilization; }},
+    {"worst rho", [](const RunResult& r) { return r.rho.max; }},
+    {"restarts", [](const RunResult& r) { return static_cast<double>(r.restarts); }},
+    {"misses", [](const RunResult& r) { return static_cast<double>(r.deadline_misses); }},
+    {"rejected", [](const RunResult& r) { return static_cast<double>(r.rejected); },
+     [](const RunResult& r) { return r.rejected > 0; }},
+    {"cost", [](const RunResult& r) { return r.cost; }},
+    {"kWh", [](const RunResult& r) { return r.energy_kwh; }},
+    {"contended", contended_share, kNetworked},
+    {"mean link use", [](const RunResult& r) { return r.mean_link_use; }, kNetworked},
+    {"busiest link", [](const RunResult& r) { return r.busiest_link_use; }, kNetworked},
+    {"decision p99 ms", [](const RunResult& r) { return 1e3 * r.decision_p99_s; }},
+};
+
+std::vector<Column> columns_for(const std::vector<RunGroup>& groups) {
+  std::vector<Column> shown;
+  for (const Column& column : kColumns) {
+    bool wanted = column.wanted == nullptr;
+    for (const RunGroup& group : groups) {
+      for (const RunResult* run : group.runs) wanted = wanted || column.wanted(*run);
+    }
+    if (wanted) shown.push_back(column);
+  }
+  return shown;
+}
+
+}  // namespace
+
 Table comparison_table(const std::vector<RunGroup>& groups) {
-  Table table({"<policy", "mean JCT s", "vs first", "p50 JCT s", "p99 JCT s", "mean queue s",
-               "makespan s", "util", "worst rho", "restarts", "misses", "cost", "kWh",
-               "decision p99 ms"});
+  const std::vector<Column> columns = columns_for(groups);
+  std::vector<std::string> headings{"<policy", "mean JCT s", "vs first"};
+  for (const Column& column : columns) headings.emplace_back(column.heading);
+  Table table(std::move(headings));
   const double base = groups.front().mean(mean_jct);
   size_t best = 0;
   for (size_t i = 1; i < groups.size(); ++i) {
@@ -116,20 +162,11 @@ Table comparison_table(const std::vector<RunGroup>& groups) {
   }
   for (size_t i = 0; i < groups.size(); ++i) {
     const RunGroup& g = groups[i];
-    const auto cell = [&](double (*value)(const RunResult&)) { return with_spread(g, value); };
-    table.row({g.label + (groups.size() > 1 && i == best ? " ✓" : ""), cell(mean_jct),
-               base > 0 ? fmt::format("{:.2f}x", g.mean(mean_jct) / base) : "-",
-               cell([](const RunResult& r) { return r.jct_s.p50; }),
-               cell([](const RunResult& r) { return r.jct_s.p99; }),
-               cell([](const RunResult& r) { return r.queue_s.mean; }),
-               cell([](const RunResult& r) { return r.makespan_s; }),
-               cell([](const RunResult& r) { return r.utilization; }),
-               cell([](const RunResult& r) { return r.rho.max; }),
-               cell([](const RunResult& r) { return static_cast<double>(r.restarts); }),
-               cell([](const RunResult& r) { return static_cast<double>(r.deadline_misses); }),
-               cell([](const RunResult& r) { return r.cost; }),
-               cell([](const RunResult& r) { return r.energy_kwh; }),
-               cell([](const RunResult& r) { return 1e3 * r.decision_p99_s; })});
+    std::vector<std::string> row{g.label + (groups.size() > 1 && i == best ? " ✓" : ""),
+                                 with_spread(g, mean_jct),
+                                 base > 0 ? fmt::format("{:.2f}x", g.mean(mean_jct) / base) : "-"};
+    for (const Column& column : columns) row.push_back(with_spread(g, column.value));
+    table.row(std::move(row));
   }
   return table;
 }
@@ -171,25 +208,26 @@ std::string job_name(const Trace& trace, std::uint32_t replicate, size_t index) 
   return index % replicate == 0 ? name : fmt::format("{}#{}", name, index % replicate);
 }
 
-std::string jobs_csv(const std::vector<RunResult>& runs, const Trace& trace,
-                     std::uint32_t replicate) {
+std::string jobs_csv(const std::vector<RunResult>& runs, const std::vector<double>& loads,
+                     const Trace& trace, std::uint32_t replicate) {
   std::string out =
-      "policy,cluster,seed,job,tenant,devices,submit_s,start_s,end_s,jct_s,queue_s,run_s,"
+      "policy,cluster,load,seed,job,tenant,devices,submit_s,start_s,end_s,jct_s,queue_s,run_s,"
       "restarts,rho,rejected,missed_deadline\n";
-  for (const RunResult& run : runs) {
+  // Empty: it never came to that.
+  const auto seconds = [](Seconds at) { return at < kNever ? fmt::format("{}", at) : ""; };
+  for (size_t k = 0; k < runs.size(); ++k) {
+    const RunResult& run = runs[k];
+    const std::string of_run =
+        fmt::format("{},{},{},{}", csv_cell(run.policy), csv_cell(run.cluster), loads[k], run.seed);
     for (size_t i = 0; i < run.records.size(); ++i) {
       const JobRecord& r = run.records[i];
       const Submission& spec = *trace.jobs[i / replicate].submission;
-      const std::string start = r.first_start < kNever ? fmt::format("{}", r.first_start) : "";
-      fmt::format_to(
-          std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{:.4g},{},{}\n",
-          run.policy,
-          run.cluster.find(',') == std::string::npos ? run.cluster : '"' + run.cluster + '"',
-          run.seed, job_name(trace, replicate, i),
-          spec.tenant < trace.tenants.size() ? trace.tenants[spec.tenant] : "",
-          spec.requested().devices, r.submit, start, r.end, r.end - r.submit,
-          r.end - r.submit - r.run_s, r.run_s, r.restarts, r.rho, r.rejected ? 1 : 0,
-          r.missed_deadline ? 1 : 0);
+      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{:.4g},{},{}\n",
+                     of_run, csv_cell(job_name(trace, replicate, i)),
+                     spec.tenant < trace.tenants.size() ? csv_cell(trace.tenants[spec.tenant]) : "",
+                     spec.requested().devices, r.submit, seconds(r.first_start), seconds(r.end),
+                     seconds(r.end - r.submit), seconds(r.end - r.submit - r.run_s), r.run_s,
+                     r.restarts, r.rho, r.rejected ? 1 : 0, r.missed_deadline ? 1 : 0);
     }
   }
   return out;

@@ -21,15 +21,16 @@ struct RunGroup {
 
 std::vector<RunGroup> group_by_seed(const std::vector<RunResult>& runs,
                                     const std::vector<double>& loads);
-// One row per group; the first is the baseline.
+// One row per group; the first is the baseline. What concerns no run (rejected jobs, use of links)
+// has no column.
 Table comparison_table(const std::vector<RunGroup>& groups);
 // "2d-las beats fifo: mean JCT 0.40x (± 0.02, 5 seeds)"
 std::string verdict(const std::vector<RunGroup>& groups);
 std::string runs_json(const std::vector<RunResult>& runs, const std::vector<double>& loads,
                       const Trace& trace);
 // One row per job of every run.
-std::string jobs_csv(const std::vector<RunResult>& runs, const Trace& trace,
-                     std::uint32_t replicate);
+std::string jobs_csv(const std::vector<RunResult>& runs, const std::vector<double>& loads,
+                     const Trace& trace, std::uint32_t replicate);
 // The name of job `index` of a run; copies made by --replicate are numbered.
 std::string job_name(const Trace& trace, std::uint32_t replicate, size_t index);
 

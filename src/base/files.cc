@@ -148,6 +148,20 @@ Status write_file_atomically(const std::string& path, std::string_view content) 
   return status;
 }
 
+Status check_writable(const std::string& path) {
+  struct stat info {};
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) {
+    return Error{ErrorKind::kInvalidInput, path + ": is a folder; a file name is needed", ""};
+  }
+  if (exists && !S_ISREG(info.st_mode)) return {};
+  std::string temporary;
+  Descriptor file(create_beside(exists ? resolved(path) : path, temporary));
+  if (file.get() < 0) return system_error("create a file beside", path, errno);
+  ::unlink(temporary.c_str());
+  return {};
+}
+
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";

@@ -18,6 +18,10 @@ Result<std::string> read_file(const std::string& path, std::uint64_t limit_bytes
 // renamed; pipes and devices such as /dev/stdout are written to directly.
 Status write_file_atomically(const std::string& path, std::string_view content);
 
+// Whether a file can be made at `path`, so that hours of work do not end in "no such folder".
+// Ensures: nothing is left behind, and what `path` held is untouched.
+Status check_writable(const std::string& path);
+
 // The folder part of a path, "." when it has none.
 std::string folder_of(const std::string& path);
 // `name` inside `folder`; an absolute `name` stays as it is.

@@ -16,8 +16,10 @@ size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+}  // namespace
+
 std::string csv_cell(const std::string& cell) {
-  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string quoted = "\"";
   for (char c : cell) {
     if (c == '"') quoted += '"';
@@ -25,8 +27,6 @@ std::string csv_cell(const std::string& cell) {
   }
   return quoted + '"';
 }
-
-}  // namespace
 
 Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {
   for (std::string& heading : headings_) {

@@ -21,6 +21,9 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// A cell of a CSV file, in quotes where it needs them (RFC 4180).
+std::string csv_cell(const std::string& cell);
+
 // Three significant digits, no exponent between 0.001 and 10 million: "6210", "0.823", "12.3".
 std::string three_digits(double value);
 

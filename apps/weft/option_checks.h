@@ -1,0 +1,32 @@
+// Ranges of options. CLI11's own let NaN pass, and print the largest number in all its digits.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/delimited.h"
+
+namespace weft {
+
+inline CLI::Validator number_from(double least, double most) {
+  const std::string range = fmt::format("from {:g} to {:g}", least, most);
+  const auto check = [=](const std::string& text) {
+    const std::optional<double> value = parse_number(text);
+    const bool fits = value && *value >= least && *value <= most;
+    return fits ? std::string() : fmt::format("{} is not a number {}", shown(text), range);
+  };
+  return {check, range};
+}
+
+inline CLI::Validator whole_number_from(std::int64_t least, std::int64_t most) {
+  const std::string range = fmt::format("from {} to {}", least, most);
+  const auto check = [=](const std::string& text) {
+    const std::optional<std::int64_t> value = parse_integer(text);
+    const bool fits = value && *value >= least && *value <= most;
+    return fits ? std::string() : fmt::format("{} is not a whole number {}", shown(text), range);
+  };
+  return {check, range};
+}
+
+}  // namespace weft
