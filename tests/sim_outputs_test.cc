@@ -53,6 +53,20 @@ TEST(SimOutputs, AnOutputThatCannotBeWrittenIsAFailure) {
   }
 }
 
+// They would be shown as two seeds of one.
+TEST(SimOutputs, NothingIsComparedWithItself) {
+  const Scratch scratch;
+  const std::string fifo = scratch.write("mine.yaml", "base: sjf\nname: fifo\n");
+  for (const std::string& words :
+       {std::string("--cluster 3x8 --policy fifo,fifo"), "--cluster 3x8 --policy fifo," + fifo,
+        std::string("--cluster 3x8 --cluster 3x8 --policy fifo"),
+        std::string("--cluster 3x8 --policy fifo --load 1,2,1")}) {
+    const CommandResult result = run_weft(scratch, "sim --trace " + sixty() + " " + words);
+    EXPECT_EQ(result.code, 2) << words;
+    EXPECT_NE(result.err.find("twice"), std::string::npos) << result.err;
+  }
+}
+
 TEST(SimOutputs, NamesWithCommasAndQuotesStayOneCell) {
   const Scratch scratch;
   const std::string trace = scratch.write(

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "base/files.h"
@@ -66,6 +67,9 @@ Status check_arguments(const SimArguments& a) {
     return Error{ErrorKind::kInvalidInput, "--cluster, --trace and --policy are needed",
                  "weft sim --cluster 16x8 --trace jobs.csv --policy fifo,srtf"};
   }
+  if (std::set<double>(a.loads.begin(), a.loads.end()).size() < a.loads.size()) {
+    return Error{ErrorKind::kInvalidInput, "--load has a value twice", ""};
+  }
   const size_t runs = a.policies.size() * a.clusters.size() * a.loads.size();
   if (!a.decisions.empty() && runs * static_cast<size_t>(a.seeds) > 1) {
     return Error{ErrorKind::kInvalidInput,
@@ -108,6 +112,12 @@ Status check_outputs(const SimArguments& a) {
   return {};
 }
 
+// Rows of equal label would be taken for seeds of one.
+Error given_twice(const char* what, const std::string& name) {
+  return {ErrorKind::kInvalidInput, fmt::format("{} '{}' is given twice", what, name),
+          "runs to be compared need different names"};
+}
+
 Status make_policies(const SimArguments& a, Plan& plan) {
   for (const std::string& name : a.policies) {
     auto composition = find_policy(name);
@@ -115,6 +125,9 @@ Status make_policies(const SimArguments& a, Plan& plan) {
     if (!a.place.empty()) composition->place = {a.place, {}};
     auto policy = assemble(*composition);
     if (!policy.ok()) return policy.error();
+    for (const auto& other : plan.policies) {
+      if (other->name() == (*policy)->name()) return given_twice("policy", other->name());
+    }
     plan.policies.push_back(std::move(policy).value());
     plan.places.push_back(composition->place.name);
   }
@@ -148,6 +161,9 @@ Status make_settings(const SimArguments& a, Plan& plan) {
   for (const std::string& text : a.clusters) {
     auto cluster = read_cluster(text);
     if (!cluster.ok()) return cluster.error();
+    for (const auto& other : plan.settings) {
+      if (other->cluster.text == cluster->text) return given_twice("cluster", cluster->text);
+    }
     std::vector<Outage> outages;
     if (!a.faults.empty()) {
       auto read = read_outages(a.faults, *cluster);
