@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -48,6 +49,15 @@ std::string whole_nodes(const Request& request) {
 }
 
 std::string some_per_leaf(const Request& request) {
+  if (!request.leaf_of.empty()) {
+    const auto [least, most] = std::minmax_element(request.leaf_of.begin(), request.leaf_of.end());
+    if (request.leaf_of.size() != static_cast<std::size_t>(request.ranks) || *least < 0 ||
+        *most >= request.ranks) {
+      return fmt::format(
+          "there are leaves for {} ranks, from {} to {}; {} ranks need one of 0 .. {}",
+          request.leaf_of.size(), *least, *most, request.ranks, request.ranks - 1);
+    }
+  }
   if (request.per_node >= 0) return "";
   return fmt::format("ranks per leaf is {}; it must not be negative", request.per_node);
 }

@@ -21,9 +21,10 @@ struct Request {
   int chunks = 1;    // pieces of a pipeline; double binary tree: of each of its two trees
   int rings = 4;     // multi-ring
   int per_node = 0;  // hierarchical, in-network: ranks in a node or at a leaf; 0: all of them
-  std::vector<int> dims = {};  // torus: sides; rank = ((x * dims[1]) + y) * dims[2] + z
-  int servers = 0;             // parameter server: helpers that serve; 0: every rank serves a share
-  double density = 0.01;       // sparse: part of the values that each rank selects
+  std::vector<int> leaf_of = {};  // in-network: the leaf switch of each rank; empty: by per_node
+  std::vector<int> dims = {};     // torus: sides; rank = ((x * dims[1]) + y) * dims[2] + z
+  int servers = 0;        // parameter server: helpers that serve; 0: every rank serves a share
+  double density = 0.01;  // sparse: part of the values that each rank selects
   // All-to-all-v: weight of what rank s sends to rank d at [s * ranks + d]; empty: all the same.
   std::vector<std::uint64_t> pair_weights = {};
 };

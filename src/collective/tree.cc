@@ -39,6 +39,12 @@ int in_order_parent(int v, int count) {
 
 }  // namespace
 
+Tree tree_of_parents(const std::vector<int>& parents) {
+  std::vector<TreeNode> nodes(parents.size());
+  for (std::size_t r = 0; r < parents.size(); ++r) nodes[r].parent = parents[r];
+  return finish(std::move(nodes));
+}
+
 Tree heap_tree(int ranks, int root, int arity) {
   std::vector<TreeNode> nodes(static_cast<std::size_t>(ranks));
   for (int place = 1; place < ranks; ++place) {

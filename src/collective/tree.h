@@ -16,6 +16,9 @@ struct Tree {
   int height = 0;               // the largest depth
 };
 
+// Fills depths, children and height from parents; -1 marks the root. Requires: they form a tree.
+Tree tree_of_parents(const std::vector<int>& parents);
+
 // Every node has `arity` children as long as there are ranks; arity 1 is a chain.
 Tree heap_tree(int ranks, int root, int arity);
 

@@ -50,6 +50,19 @@ Schedule shared_servers(const Request& request) {
   return schedule;
 }
 
+// The ranks of each leaf switch; leaves without ranks are left out.
+std::vector<std::vector<int>> ranks_of_leaves(const Request& request) {
+  const int per_leaf = request.per_node == 0 ? request.ranks : request.per_node;
+  std::vector<std::vector<int>> leaves(static_cast<std::size_t>(request.ranks));
+  for (int r = 0; r < request.ranks; ++r) {
+    const int leaf =
+        request.leaf_of.empty() ? r / per_leaf : request.leaf_of[static_cast<std::size_t>(r)];
+    leaves[static_cast<std::size_t>(leaf)].push_back(r);
+  }
+  std::erase_if(leaves, [](const std::vector<int>& ranks) { return ranks.empty(); });
+  return leaves;
+}
+
 }  // namespace
 
 Schedule parameter_server_all_reduce(const Request& request) {
@@ -85,8 +98,8 @@ Schedule parameter_server_all_reduce(const Request& request) {
 // it is one round: switches forward while they add.
 Schedule in_network_all_reduce(const Request& request) {
   const int p = request.ranks;
-  const int per_leaf = request.per_node == 0 ? p : request.per_node;
-  const int leaves = (p + per_leaf - 1) / per_leaf;
+  const std::vector<std::vector<int>> groups = ranks_of_leaves(request);
+  const int leaves = static_cast<int>(groups.size());
   const int switches = leaves > 1 ? leaves + 1 : 1;
   const int top = p + leaves;
   Schedule schedule = make_schedule(
@@ -94,14 +107,13 @@ Schedule in_network_all_reduce(const Request& request) {
       std::vector<HelperKind>(static_cast<std::size_t>(switches), HelperKind::kSwitch));
   const Cells up = range(Buffer::kScratch, 0, 1);
   const Cells down = range(Buffer::kScratch, leaves > 1 ? 1 : 0, 1);
-  for (int r = 0; r < p; ++r) {
-    const Walk leaf = to(p + r / per_leaf);
-    schedule.programs[static_cast<std::size_t>(r)].streams[0] = {
-        {.ops = {send(leaf, range(Buffer::kInput, 0, 1)),
-                 receive(leaf, range(Buffer::kOutput, 0, 1))}}};
-  }
   for (int s = 0; s < leaves; ++s) {
-    const std::vector<int> ranks = numbers(s * per_leaf, std::min((s + 1) * per_leaf, p));
+    const std::vector<int>& ranks = groups[static_cast<std::size_t>(s)];
+    for (const int r : ranks) {
+      schedule.programs[static_cast<std::size_t>(r)].streams[0] = {
+          {.ops = {send(to(p + s), range(Buffer::kInput, 0, 1)),
+                   receive(to(p + s), range(Buffer::kOutput, 0, 1))}}};
+    }
     Round round;
     add_up(ranks, {}, up, round);
     if (leaves > 1) send_all({top}, up, true, round);
