@@ -10,10 +10,12 @@
 namespace weft {
 namespace {
 
+enum class Side : std::uint8_t { kFrom, kTo, kNeither };
+
 // Arcs in pairs: an arc and its reverse, which takes back what the arc gave.
 class Dinic {
  public:
-  Dinic(const Topology& topology, const std::vector<bool>& side)
+  Dinic(const Topology& topology, const std::vector<Side>& side)
       : source_(static_cast<VertexId>(topology.vertices.size())), sink_(source_ + 1) {
     for (const DirectedLink& link : topology.links) largest_ = std::max(largest_, link.bytes_per_s);
     std::vector<std::uint32_t> degree(sink_ + 2, 0);
@@ -22,7 +24,9 @@ class Dinic {
       ++degree[b];
     };
     for (const DirectedLink& link : topology.links) count(link.from, link.to);
-    for (VertexId v = 0; v < topology.endpoints; ++v) count(side[v] ? source_ : sink_, v);
+    for (VertexId v = 0; v < topology.endpoints; ++v) {
+      if (side[v] != Side::kNeither) count(side[v] == Side::kFrom ? source_ : sink_, v);
+    }
     first_.assign(sink_ + 2, 0);
     for (VertexId v = 0; v <= sink_; ++v) first_[v + 1] = first_[v] + degree[v];
     arcs_.resize(first_.back());
@@ -30,11 +34,8 @@ class Dinic {
     for (const DirectedLink& link : topology.links) add(link.from, link.to, link.bytes_per_s);
     const double endless = std::numeric_limits<double>::infinity();
     for (VertexId v = 0; v < topology.endpoints; ++v) {
-      if (side[v]) {
-        add(source_, v, endless);
-      } else {
-        add(v, sink_, endless);
-      }
+      if (side[v] == Side::kFrom) add(source_, v, endless);
+      if (side[v] == Side::kTo) add(v, sink_, endless);
     }
   }
 
@@ -114,7 +115,20 @@ class Dinic {
 
 double max_flow(const Topology& topology, const std::vector<bool>& side) {
   CHECK(side.size() == topology.endpoints);
-  return Dinic(topology, side).run();
+  std::vector<Side> sides(side.size());
+  for (std::size_t v = 0; v < side.size(); ++v) sides[v] = side[v] ? Side::kFrom : Side::kTo;
+  return Dinic(topology, sides).run();
+}
+
+double max_flow(const Topology& topology, const std::vector<VertexId>& from,
+                const std::vector<VertexId>& to) {
+  std::vector<Side> sides(topology.endpoints, Side::kNeither);
+  for (const VertexId v : from) sides[v] = Side::kFrom;
+  for (const VertexId v : to) {
+    CHECK(sides[v] == Side::kNeither);
+    sides[v] = Side::kTo;
+  }
+  return Dinic(topology, sides).run();
 }
 
 }  // namespace weft

@@ -12,6 +12,11 @@ namespace weft {
 // few in networks of small diameter.
 double max_flow(const Topology& topology, const std::vector<bool>& side);
 
+// From the endpoints of one list to those of another; the remaining endpoints pass traffic on.
+// Requires: the lists have no endpoint in common.
+double max_flow(const Topology& topology, const std::vector<VertexId>& from,
+                const std::vector<VertexId>& to);
+
 struct Bisection {
   double bytes_per_s = 0;  // in one direction
   bool exact = false;      // else an upper bound: the least found

@@ -59,6 +59,28 @@ TEST(ChooseCollective, PlacesSwitchesAndServers) {
   EXPECT_FALSE(choose_collective(question, "parameter-server").ok());
 }
 
+// Hosts of one leaf add up there, whatever their number, without being told.
+TEST(ChooseCollective, FindsTheLeavesOfATopology) {
+  const Topology clos = topology_of("clos:hosts=10,radix=8,bandwidth=12.5GB/s,latency=5us");
+  CollectiveQuestion question{&clos, {.ranks = 10, .chunks = 0}, 100e6, {}, false};
+  auto sums = choose_collective(question, "in-network");
+  ASSERT_TRUE(sums.ok()) << sums.error().text();
+  EXPECT_EQ(sums->schedule.helpers.size(), 4u);  // leaves of 4, 4 and 2 hosts, and one above them
+  EXPECT_NEAR(sums->best.time_s, 4 * 5e-6 + 100e6 / 12.5e9, 1e-12);
+}
+
+TEST(ChooseCollective, TimesAScheduleOfAnyOrigin) {
+  const Topology clos = topology_of("clos:hosts=12,radix=8,bandwidth=12.5GB/s,latency=5us");
+  CollectiveQuestion question{&clos, {.ranks = 12, .chunks = 0}, 100e6, {}, false};
+  for (const char* name : {"ring", "in-network", "synthesised"}) {
+    auto chosen = choose_collective(question, name);
+    ASSERT_TRUE(chosen.ok()) << chosen.error().text();
+    auto again = time_collective(question, chosen->schedule);
+    ASSERT_TRUE(again.ok()) << again.error().text();
+    EXPECT_EQ(again->best.time_s, chosen->best.time_s) << name;
+  }
+}
+
 TEST(ChooseCollective, SaysWhatIsWrong) {
   const Topology topology = topology_of("torus:4x4,bandwidth=50GB/s");
   struct Row {
