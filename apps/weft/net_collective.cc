@@ -4,11 +4,14 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/files.h"
 #include "base/quantity.h"
 #include "base/table.h"
+#include "collective/schedule_json.h"
 #include "net_command.h"
+#include "net_in_network.h"
 #include "option_checks.h"
 #include "timing/choose_collective.h"
 
@@ -24,10 +27,11 @@ constexpr const char* kModel =
 
 struct Arguments {
   std::string topology, operation = "all-reduce", algorithm = "auto", bytes = "100MB", stragglers;
-  std::string trace_out;
+  std::string trace_out, schedule, schedule_out;
   int ranks = 0, per_node = 0, rings = 2, chunks = 0, root = 0, servers = 0;
   double density = 0.01;
   std::vector<int> dims;
+  InNetworkOptions in_network;
   bool json = false;
 };
 
@@ -96,12 +100,26 @@ std::string perfetto(const ScheduleTime& run) {
   return ordered_json{{"displayTimeUnit", "ns"}, {"traceEvents", events}}.dump() + "\n";
 }
 
+using Limits = std::optional<InNetworkReport>;
+
+ordered_json json_of(const Considered& c) {
+  ordered_json row{{"algorithm", c.algorithm}, {"chunks", c.chunks}};
+  if (c.trees > 0) row["trees"] = c.trees;
+  if (c.refusal.empty()) {
+    row["time_s"] = c.time_s;
+    row["steps"] = c.steps;
+  } else {
+    row["refusal"] = c.refusal;
+  }
+  return row;
+}
+
 ordered_json json_of(const Arguments& a, const CollectiveQuestion& question,
-                     const CollectiveAnswer& answer) {
+                     const CollectiveAnswer& answer, const Limits& limits) {
   const double factor = bus_factor(question.request.operation, question.request.ranks);
   ordered_json j{{"schema", 1},
                  {"topology", a.topology},
-                 {"operation", a.operation},
+                 {"operation", name_of(question.request.operation)},
                  {"ranks", question.request.ranks},
                  {"bytes", question.bytes},
                  {"algorithm", answer.best.algorithm},
@@ -114,33 +132,36 @@ ordered_json json_of(const Arguments& a, const CollectiveQuestion& question,
     j["algorithm_bytes_per_s"] = question.bytes / answer.best.time_s;
     j["bus_bytes_per_s"] = factor * question.bytes / answer.best.time_s;
   }
+  if (answer.best.trees > 0) j["trees"] = answer.best.trees;
+  if (answer.bound_s > 0) j["cut_bound_s"] = answer.bound_s;
+  if (limits) j["in_network"] = json_of(*limits);
   j["model"] = kModel;
   j["considered"] = ordered_json::array();
-  for (const Considered& c : answer.considered) {
-    ordered_json row{{"algorithm", c.algorithm}, {"chunks", c.chunks}};
-    if (c.refusal.empty()) {
-      row["time_s"] = c.time_s;
-      row["steps"] = c.steps;
-    } else {
-      row["refusal"] = c.refusal;
-    }
-    j["considered"].push_back(std::move(row));
-  }
+  for (const Considered& c : answer.considered) j["considered"].push_back(json_of(c));
   return j;
 }
 
-void print(const Arguments& a, const CollectiveQuestion& question, const CollectiveAnswer& answer) {
+std::string note_of(const Considered& c) {
+  if (c.trees == 0) return c.refusal;
+  const std::string trees = fmt::format("{} {}", c.trees, c.trees == 1 ? "tree" : "trees");
+  return c.refusal.empty() ? trees : fmt::format("{}; {}", trees, c.refusal);
+}
+
+void print(const Arguments& a, const CollectiveQuestion& question, const CollectiveAnswer& answer,
+           const Limits& limits) {
   Table table({"<algorithm", "chunks", "steps", "time", "<", "<note"});
   for (const Considered& c : answer.considered) {
     const bool timed = c.refusal.empty();
     const bool best = timed && c.algorithm == answer.best.algorithm &&
-                      c.chunks == answer.best.chunks && c.time_s == answer.best.time_s;
+                      c.chunks == answer.best.chunks && c.trees == answer.best.trees &&
+                      c.time_s == answer.best.time_s;
     table.row({c.algorithm, fmt::format("{}", c.chunks), timed ? fmt::format("{}", c.steps) : "-",
-               timed ? seconds_text(c.time_s) : "-", best ? "<- best" : "", c.refusal});
+               timed ? seconds_text(c.time_s) : "-", best ? "<- best" : "", note_of(c)});
   }
   std::fputs(table.text().c_str(), stdout);
   const double time = answer.best.time_s;
   const double ranks = question.request.ranks;
+  if (limits) print(*limits);
   fmt::print("model: {}\n", kModel);
   if (question.bytes > 0 && time > 0) {
     const double factor = bus_factor(question.request.operation, ranks);
@@ -150,9 +171,15 @@ void print(const Arguments& a, const CollectiveQuestion& question, const Collect
         bytes_per_s_text(question.bytes / time), factor,
         bytes_per_s_text(factor * question.bytes / time));
   }
-  fmt::print("{} of {} among {} ranks on {}: {} takes {:.6g} ms in {} steps\n", a.operation,
-             bytes_text(question.bytes), question.request.ranks, a.topology, answer.best.algorithm,
-             time * 1e3, answer.best.steps);
+  if (answer.bound_s > 0) {
+    fmt::print(
+        "cut bound (no schedule of ranks alone is faster, latency apart) {:.6g} ms; {:.4g}x\n",
+        answer.bound_s * 1e3, time / answer.bound_s);
+  }
+  fmt::print("{} of {} among {} ranks on {}: {} takes {:.6g} ms in {} steps\n",
+             name_of(question.request.operation), bytes_text(question.bytes),
+             question.request.ranks, a.topology, answer.best.algorithm, time * 1e3,
+             answer.best.steps);
 }
 
 Result<CollectiveQuestion> question_of(const Arguments& a, const Topology& topology) {
@@ -182,21 +209,72 @@ Result<CollectiveQuestion> question_of(const Arguments& a, const Topology& topol
   return question;
 }
 
-int run(const Arguments& a) {
-  auto topology = read_topology(a.topology, a.ranks > 1 ? static_cast<std::uint32_t>(a.ranks) : 64);
-  if (!topology.ok()) return net_fail("collective", topology.error());
-  auto question = question_of(a, *topology);
-  if (!question.ok()) return net_fail("collective", question.error());
-  auto answer = choose_collective(*question, a.algorithm);
-  if (!answer.ok()) return net_fail("collective", answer.error());
-  if (!a.trace_out.empty()) {
-    const Status written = write_file_atomically(a.trace_out, perfetto(answer->run));
-    if (!written.ok()) return net_fail("collective", written.error());
+// A schedule from a file brings its own operation and number of ranks.
+Result<CollectiveAnswer> from_file(const Arguments& a, CollectiveQuestion& question) {
+  auto text = read_file(a.schedule, collective::kMaxScheduleText);
+  if (!text.ok()) return text.error();
+  auto schedule = collective::parse_schedule(*text);
+  if (!schedule.ok()) {
+    Error error = schedule.error();
+    error.what = fmt::format("{}: {}", a.schedule, error.what);
+    return error;
   }
+  question.request.operation = schedule->operation;
+  question.request.ranks = schedule->ranks;
+  question.late.resize(question.late.empty() ? 0 : static_cast<std::size_t>(schedule->ranks));
+  return time_collective(question, std::move(schedule).value());
+}
+
+Status check_together(const Arguments& a) {
+  const auto refuse = [](const char* what, const char* hint) {
+    return Error{ErrorKind::kInvalidInput, what, hint};
+  };
+  if (!a.schedule.empty() && a.algorithm != "auto") {
+    return refuse("--schedule and --algorithm are both given", "the file says what is done");
+  }
+  if (a.in_network.given() && a.algorithm != "in-network") {
+    return refuse("limits of a switch are given, but the algorithm is not in-network",
+                  "add --algorithm in-network");
+  }
+  if (a.in_network.given() && !a.trace_out.empty()) {
+    return refuse("--trace-out is given with limits of a switch, which no message shows",
+                  "leave one of them out");
+  }
+  return {};
+}
+
+Status write_outputs(const Arguments& a, const CollectiveAnswer& answer) {
+  if (!a.trace_out.empty()) {
+    const Status written = write_file_atomically(a.trace_out, perfetto(answer.run));
+    if (!written.ok()) return written;
+  }
+  if (a.schedule_out.empty()) return {};
+  return write_file_atomically(a.schedule_out, collective::write_schedule(answer.schedule));
+}
+
+int run(const Arguments& a) {
+  const auto fail = [](const Error& error) { return net_fail("collective", error); };
+  const Status together = check_together(a);
+  if (!together.ok()) return fail(together.error());
+  auto topology = read_topology(a.topology, a.ranks > 1 ? static_cast<std::uint32_t>(a.ranks) : 64);
+  if (!topology.ok()) return fail(topology.error());
+  auto question = question_of(a, *topology);
+  if (!question.ok()) return fail(question.error());
+  auto answer =
+      a.schedule.empty() ? choose_collective(*question, a.algorithm) : from_file(a, *question);
+  if (!answer.ok()) return fail(answer.error());
+  Limits limits;
+  if (a.in_network.given()) {
+    auto limited = limit_in_network(a.in_network, *question, *answer);
+    if (!limited.ok()) return fail(limited.error());
+    limits = std::move(limited).value();
+  }
+  const Status written = write_outputs(a, *answer);
+  if (!written.ok()) return fail(written.error());
   if (a.json) {
-    std::fputs((json_of(a, *question, *answer).dump(2) + "\n").c_str(), stdout);
+    std::fputs((json_of(a, *question, *answer, limits).dump(2) + "\n").c_str(), stdout);
   } else {
-    print(a, *question, *answer);
+    print(a, *question, *answer, limits);
   }
   return kNetDone;
 }
@@ -220,11 +298,15 @@ NetVerb add_net_collective(CLI::App& net) {
   app->add_option("--rings", a->rings, "of multi-ring")->check(CLI::Range(1, 64));
   app->add_option("--dims", a->dims, "sides of the torus")->delimiter('x');
   app->add_option("--root", a->root, "of broadcast and reduce")->check(CLI::NonNegativeNumber);
-  app->add_option("--servers", a->servers, "of parameter-server; 0: every rank serves")
+  app->add_option("--servers", a->servers,
+                  "of parameter-server (0: every rank serves), or of in-network's fall-back")
       ->check(CLI::NonNegativeNumber);
   app->add_option("--density", a->density, "of sparse")->check(number_from(1e-9, 1));
   app->add_option("--stragglers", a->stragglers, "RANK:TIME,...: ranks that start late");
   app->add_option("--trace-out", a->trace_out, "write every message as Perfetto JSON");
+  app->add_option("--schedule", a->schedule, "time this schedule (docs/collectives.md) instead");
+  app->add_option("--schedule-out", a->schedule_out, "write the best schedule as JSON");
+  add_in_network_options(*app, a->in_network);
   app->add_flag("--json", a->json, "print JSON");
   return {app, [a] { return run(*a); }};
 }
