@@ -68,7 +68,8 @@ TEST(NetCollective, SlotsLimitInNetworkSums) {
   const json lost = run_json(scratch, kSwitch + limits + " --loss 0.001");
   EXPECT_EQ(lost["in_network"]["jobs"][0]["limited_by"], "slots");
   EXPECT_GT(lost["time_s"].get<double>(), limited["time_s"].get<double>());
-  const json none = run_json(scratch, kSwitch + limits + " --slots 0 --servers 2");
+  const json none =
+      run_json(scratch, std::string(kSwitch) + "--algorithm in-network --slots 0 --servers 2");
   EXPECT_EQ(none["in_network"]["jobs"][0]["fallback_share"], 1);
   EXPECT_NEAR(none["time_s"].get<double>(), 10e-6 + 4 * 8e-3, 1e-9);
 }

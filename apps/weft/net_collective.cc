@@ -221,7 +221,13 @@ Result<CollectiveAnswer> from_file(const Arguments& a, CollectiveQuestion& quest
   }
   question.request.operation = schedule->operation;
   question.request.ranks = schedule->ranks;
-  question.late.resize(question.late.empty() ? 0 : static_cast<std::size_t>(schedule->ranks));
+  const auto ranks = static_cast<std::size_t>(schedule->ranks);
+  for (std::size_t r = ranks; r < question.late.size(); ++r) {
+    if (question.late[r] > 0) {
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("--stragglers has rank {}; {} has {}", r, a.schedule, ranks), ""};
+    }
+  }
   return time_collective(question, std::move(schedule).value());
 }
 
@@ -229,9 +235,6 @@ Status check_together(const Arguments& a) {
   const auto refuse = [](const char* what, const char* hint) {
     return Error{ErrorKind::kInvalidInput, what, hint};
   };
-  if (!a.schedule.empty() && a.algorithm != "auto") {
-    return refuse("--schedule and --algorithm are both given", "the file says what is done");
-  }
   if (a.in_network.given() && a.algorithm != "in-network") {
     return refuse("limits of a switch are given, but the algorithm is not in-network",
                   "add --algorithm in-network");
@@ -304,7 +307,12 @@ NetVerb add_net_collective(CLI::App& net) {
   app->add_option("--density", a->density, "of sparse")->check(number_from(1e-9, 1));
   app->add_option("--stragglers", a->stragglers, "RANK:TIME,...: ranks that start late");
   app->add_option("--trace-out", a->trace_out, "write every message as Perfetto JSON");
-  app->add_option("--schedule", a->schedule, "time this schedule (docs/collectives.md) instead");
+  CLI::Option* schedule = app->add_option("--schedule", a->schedule,
+                                          "time this schedule (docs/collectives.md) instead");
+  for (const char* settled : {"--operation", "--algorithm", "--ranks", "--chunks", "--per-node",
+                              "--rings", "--dims", "--root", "--servers", "--density"}) {
+    schedule->excludes(settled);
+  }
   app->add_option("--schedule-out", a->schedule_out, "write the best schedule as JSON");
   add_in_network_options(*app, a->in_network);
   app->add_flag("--json", a->json, "print JSON");

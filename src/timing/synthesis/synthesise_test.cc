@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/random.h"
 #include "collective/verify.h"
 #include "timing/choose_collective.h"
 #include "timing/synthesis/cut_bound.h"
@@ -134,16 +135,12 @@ TEST(CutBound, IsWhatAHandComputes) {
 
 // Against all ways to choose parents, for random costs.
 TEST(Spanning, ArborescencesAreTheCheapest) {
-  std::uint64_t seed = 7;
-  const auto random = [&] {
-    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-    return static_cast<double>(seed >> 40) / 1e6;
-  };
+  Random random(7);
   for (int round = 0; round < 200; ++round) {
     constexpr int kRanks = 5;
     PairTable cost(kRanks);
     for (int a = 0; a < kRanks; ++a) {
-      for (int b = 0; b < kRanks; ++b) cost.at(a, b) = a == b ? 0 : random();
+      for (int b = 0; b < kRanks; ++b) cost.at(a, b) = a == b ? 0 : random.uniform();
     }
     double best = kNever;
     for (int code = 0; code < 625; ++code) {  // a parent of 5 for each of ranks 1 .. 4
