@@ -12,10 +12,10 @@ namespace weft {
 // packing has paid in the end shows where a network is narrow). What flows into and out of a group
 // at most is its min-cut:
 //  - all-reduce: every group receives and sends the whole data; and k groups that make up all ranks
-//    receive it 2(k-1) times in total, for so many one-way calls are needed until all know all
-//    (Harary and Schwenk, "The communication problem on graphs and digraphs", 1974). On networks
-//    without switches whose cables are as fast both ways this is the bound of Tutte and
-//    Nash-Williams (1961), which packed trees reach;
+//    receive it 2(k-1) times in total: until the first group has a sum of all, each of the others
+//    has sent, and after that each of the others still has to receive. On networks without switches
+//    whose cables are as fast both ways this is the bound of Tutte and Nash-Williams (1961), which
+//    packed trees reach;
 //  - all-gather, reduce-scatter: a group receives (sends) what is made outside it and sends
 //    (receives) what is made inside: the bottleneck cut of ForestColl (Zhao and others, 2024);
 //  - broadcast, reduce: the whole data crosses every cut between the root and another rank, which
