@@ -26,7 +26,8 @@ constexpr const char* kModel =
     "overhead of the topology, then its bytes share links by max-min; adding and copying are free";
 
 struct Arguments {
-  std::string topology, operation = "all-reduce", algorithm = "auto", bytes = "100MB", stragglers;
+  std::string topology, operation = "all-reduce", algorithm = "auto", bytes = "100MB", stragglers,
+                        paths = "d-mod-k";
   std::string trace_out, schedule, schedule_out;
   int ranks = 0, per_node = 0, rings = 2, chunks = 0, root = 0, servers = 0;
   double density = 0.01;
@@ -205,6 +206,10 @@ Result<CollectiveQuestion> question_of(const Arguments& a, const Topology& topol
   auto late = late_of(a.stragglers, question.request.ranks);
   if (!late.ok()) return late.error();
   if (!a.stragglers.empty()) question.late = *late;
+  auto paths = parse_path_rule(a.paths);
+  if (!paths.ok()) return paths.error();
+  question.paths = *paths;
+  question.paths.per_node = std::max(1u, topology.facts.endpoints_per_node);
   question.record = !a.trace_out.empty();
   return question;
 }
@@ -305,6 +310,7 @@ NetVerb add_net_collective(CLI::App& net) {
                   "of parameter-server (0: every rank serves), or of in-network's fall-back")
       ->check(CLI::NonNegativeNumber);
   app->add_option("--density", a->density, "of sparse")->check(number_from(1e-9, 1));
+  app->add_option("--paths", a->paths, "d-mod-k, ecmp, least-loaded, rail or spray:N");
   app->add_option("--stragglers", a->stragglers, "RANK:TIME,...: ranks that start late");
   app->add_option("--trace-out", a->trace_out, "write every message as Perfetto JSON");
   CLI::Option* schedule = app->add_option("--schedule", a->schedule,

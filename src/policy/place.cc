@@ -246,6 +246,10 @@ bool is_as_asked(const Configuration& c, const Configuration& asked) {
 
 }  // namespace
 
+bool runs_as_asked(const Submission& spec, std::uint16_t configuration) {
+  return is_as_asked(spec.menu->configurations[configuration], spec.requested());
+}
+
 std::uint64_t types_as_asked(const Submission& spec) {
   std::uint64_t mask = 0;
   for (const Configuration& c : spec.menu->configurations) {

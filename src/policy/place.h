@@ -49,6 +49,8 @@ class PackedPlace : public Place {
 // A service stays on the type it asked for.
 bool place_as_asked(const Place& place, const State& state, const JobState& job,
                     std::uint32_t replicas, Allocation& out);
+// Whether this entry of the menu is what was asked for, perhaps on another device type.
+bool runs_as_asked(const Submission& spec, std::uint16_t configuration);
 // One bit for each device type on which the menu runs what was asked for; all bits if any will do.
 std::uint64_t types_as_asked(const Submission& spec);
 

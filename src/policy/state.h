@@ -85,7 +85,7 @@ struct State {
   // The network between the nodes, endpoint i under node i; null: not known.
   std::shared_ptr<const Topology> network;
   BandwidthSharing bandwidth = BandwidthSharing::kFair;  // on it
-  JobId watched = kNoJob;  // the job whose waiting is to be explained
+  JobId watched = kNoJob;                                // the job whose waiting is to be explained
 
   const Cluster& cluster() const { return ledger.cluster(); }
   const JobState& job(JobId id) const { return jobs[id]; }

@@ -102,7 +102,7 @@ Status try_one(const CollectiveQuestion& question, const Candidate& candidate,
     if (!placement.ok()) return placement.error();
     const ScheduleTask task{&schedule,      question.topology, std::move(placement).value(),
                             question.bytes, question.late,     question.record,
-                            max_messages};
+                            max_messages,   question.paths};
     ScheduleTime run = run_schedule(task);
     tried.time_s = run.time_s;
     tried.steps = run.rounds;

@@ -17,6 +17,7 @@ struct CollectiveQuestion {
   double bytes = 0;
   std::vector<Seconds> late;  // by rank
   bool record = false;
+  PathRule paths{PathRule::Kind::kDModK};
 };
 
 // One thing that was tried, or why it was not.

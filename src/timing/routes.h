@@ -16,8 +16,10 @@ namespace weft {
 // shortest path. A pair keeps what was chosen for its first message.
 class Routes {
  public:
-  // `load`: bytes per second on a link, for the rule least-loaded. Both references must outlive it.
-  Routes(const Topology& topology, const PathRule& rule, std::function<double(LinkId)> load);
+  // `load`: bytes per second on a link, for the rule least-loaded. The topology must outlive it.
+  explicit Routes(
+      const Topology& topology, const PathRule& rule = {PathRule::Kind::kDModK},
+      std::function<double(LinkId)> load = [](LinkId) { return 0.0; });
 
   struct Path {
     std::uint32_t first = 0, count = 0;  // in the pool
@@ -37,7 +39,7 @@ class Routes {
   bool walk(VertexId from, VertexId to, std::vector<LinkId>& out);
 
   const Topology& topology_;
-  const PathRule& rule_;
+  PathRule rule_;
   std::function<double(LinkId)> load_;
   std::unordered_map<std::uint64_t, Route> known_;
   std::vector<LinkId> pool_;

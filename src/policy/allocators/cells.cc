@@ -249,7 +249,7 @@ class CellWalk {
     for (JobId id : guests_) {
       if (state_.ledger.free_whole_total() == 0) return;
       const JobState& job = state_.job(id);
-      if (job.phase == Phase::kWaiting && place_.place(state_, job, 0, 1, allocation)) {
+      if (job.phase == Phase::kWaiting && place_as_asked(place_, state_, job, 1, allocation)) {
         draft_.start(id, std::move(allocation));
       }
     }

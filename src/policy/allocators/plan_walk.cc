@@ -5,6 +5,17 @@
 #include "policy/services.h"
 
 namespace weft {
+namespace {
+
+// One bit for each device type that will do.
+std::uint64_t types_of(const JobState& job, std::uint16_t configuration) {
+  if (configuration == 0) return types_as_asked(*job.spec);
+  const TypeId type = job.spec->menu->configurations[configuration].type;
+  return type == kAnyType ? ~std::uint64_t{0} : std::uint64_t{1} << (type & 63);
+}
+
+}  // namespace
+
 bool in_each_others_way(const Allocation& a, const Allocation& b) {
   for (const HostShare& mine : a.hosts) {
     for (const HostShare& theirs : b.hosts) {
@@ -51,12 +62,14 @@ bool PlanWalk::give(const Choice& choice) {
   const std::uint32_t most = replicas_wanted(job), least = std::min(most, job.spec->min_replicas);
   if (job.phase == Phase::kPlaced) {
     const Allocation& held = job.held;
-    if (held.configuration == choice.configuration && held.replicas == most) return true;
+    const bool same = held.configuration == choice.configuration ||
+                      (choice.configuration == 0 && runs_as_asked(*job.spec, held.configuration));
+    if (same && held.replicas == most) return true;
     return change(job, choice, most);
   }
   if (job.held_back_until > state_.now) return false;
   const Configuration& c = job.spec->menu->configurations[choice.configuration];
-  const Demand demand{c.type,
+  const Demand demand{types_of(job, choice.configuration),
                       c.devices,
                       c.milli,
                       c.device_memory,
@@ -87,15 +100,22 @@ bool PlanWalk::change(const JobState& job, const Choice& choice, std::uint32_t r
   return changed;
 }
 
-bool PlanWalk::find(const JobState& job, const Choice& choice, std::uint32_t replicas,
-                    Allocation& out) {
-  return place_.place(state_, job, choice.configuration, replicas, out) ||
-         evict(job, choice, replicas, out);
+bool PlanWalk::place(const JobState& job, const Choice& choice, std::uint32_t replicas,
+                     Allocation& out) const {
+  return choice.configuration == 0 ? place_as_asked(place_, state_, job, replicas, out)
+                                   : place_.place(state_, job, choice.configuration, replicas, out);
 }
 
-double PlanWalk::reachable(const Choice& choice, const Configuration& wanted) const {
-  double devices = wanted.type == kAnyType ? state_.ledger.free_whole_total()
-                                           : state_.ledger.free_whole_of(wanted.type);
+bool PlanWalk::find(const JobState& job, const Choice& choice, std::uint32_t replicas,
+                    Allocation& out) {
+  return place(job, choice, replicas, out) || evict(job, choice, replicas, out);
+}
+
+double PlanWalk::reachable(const Choice& choice, std::uint64_t types) const {
+  double devices = 0;
+  for (TypeId type = 0; type < state_.cluster().types.size(); ++type) {
+    if ((types >> (type & 63)) & 1) devices += state_.ledger.free_whole_of(type);
+  }
   for (const Placed& placed : placed_) {
     if (!(placed.rank > choice.rank)) break;
     const JobState& job = state_.job(placed.job);
@@ -109,7 +129,7 @@ bool PlanWalk::evict(const JobState& job, const Choice& choice, std::uint32_t re
                      Allocation& out) {
   const Configuration& wanted = job.spec->menu->configurations[choice.configuration];
   const double needed = static_cast<double>(replicas) * wanted.devices * wanted.milli / kWhole;
-  if (reachable(choice, wanted) + 1e-9 < needed) return false;
+  if (reachable(choice, types_of(job, choice.configuration)) + 1e-9 < needed) return false;
   std::vector<std::pair<JobId, Allocation>> stopped;
   bool fits = false;
   for (const Placed& placed : placed_) {
@@ -118,7 +138,7 @@ bool PlanWalk::evict(const JobState& job, const Choice& choice, std::uint32_t re
     if (placed.job == choice.job || victim.phase != Phase::kPlaced) continue;
     if (!victim.spec->preemptible || !may_stop_(victim)) continue;
     stopped.emplace_back(placed.job, draft_.stop(placed.job));
-    fits = place_.place(state_, job, choice.configuration, replicas, out);
+    fits = place(job, choice, replicas, out);
   }
   for (auto victim = stopped.rbegin(); victim != stopped.rend(); ++victim) {
     if (!fits || !in_each_others_way(victim->second, out)) {

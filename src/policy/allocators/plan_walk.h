@@ -40,13 +40,16 @@ class PlanWalk {
     double rank = kNever;
     JobId job = kNoJob;
   };
-  using Demand = std::tuple<TypeId, std::uint32_t, std::uint32_t, Bytes, std::uint32_t, Bytes, int,
-                            bool, bool, std::uint32_t>;
+  using Demand = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, Bytes, std::uint32_t,
+                            Bytes, int, bool, bool, std::uint32_t>;
 
+  // What the user asked for, configuration 0, is taken on any device type that runs it.
+  bool place(const JobState& job, const Choice& choice, std::uint32_t replicas,
+             Allocation& out) const;
   bool find(const JobState& job, const Choice& choice, std::uint32_t replicas, Allocation& out);
   bool evict(const JobState& job, const Choice& choice, std::uint32_t replicas, Allocation& out);
   bool change(const JobState& job, const Choice& choice, std::uint32_t replicas);
-  double reachable(const Choice& choice, const Configuration& wanted) const;
+  double reachable(const Choice& choice, std::uint64_t types) const;
 
   Draft& draft_;
   const Place& place_;

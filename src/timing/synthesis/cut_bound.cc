@@ -87,7 +87,7 @@ double least_s_per_byte(const RankGraph& graph, Operation operation, int root,
     if (operation == Operation::kAllReduce) least = std::max(least, partition_bound(groups));
   };
   whole();
-  PairTable cost = graph.distances(length);
+  PerPair cost = graph.distances(length);
   for (int a = 0; a < ranks; ++a) {
     for (int b = 0; b < a; ++b) cost.at(a, b) = cost.at(b, a) = cost.at(a, b) + cost.at(b, a);
   }

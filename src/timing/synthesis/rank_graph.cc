@@ -13,13 +13,13 @@ RankGraph::RankGraph(const Topology& topology, int ranks)
 }
 
 std::span<const LinkId> RankGraph::path(int from, int to) const {
-  return routes_.links(route(from, to));
+  return routes_.links(route(from, to).paths.front());
 }
 
 Seconds RankGraph::latency(int from, int to) const { return route(from, to).latency; }
 
-PairTable RankGraph::distances(const std::vector<double>& length) const {
-  PairTable table(ranks_);
+PerPair RankGraph::distances(const std::vector<double>& length) const {
+  PerPair table(ranks_);
   for (int a = 0; a < ranks_; ++a) {
     for (int b = 0; b < ranks_; ++b) {
       double sum = 0;

@@ -10,9 +10,9 @@
 namespace weft {
 
 // A number per ordered pair of ranks.
-class PairTable {
+class PerPair {
  public:
-  explicit PairTable(int ranks) : ranks_(ranks), values_(static_cast<std::size_t>(ranks * ranks)) {}
+  explicit PerPair(int ranks) : ranks_(ranks), values_(static_cast<std::size_t>(ranks * ranks)) {}
   double& at(int from, int to) { return values_[static_cast<std::size_t>(from * ranks_ + to)]; }
   double at(int from, int to) const {
     return values_[static_cast<std::size_t>(from * ranks_ + to)];
@@ -34,7 +34,7 @@ class RankGraph {
   std::span<const LinkId> path(int from, int to) const;
   Seconds latency(int from, int to) const;
   // The sum of `length` over each pair's path.
-  PairTable distances(const std::vector<double>& length) const;
+  PerPair distances(const std::vector<double>& length) const;
 
  private:
   const Routes::Route& route(int from, int to) const {

@@ -44,7 +44,7 @@ Rooted rooted_at(int root, const std::vector<std::vector<int>>& near) {
 }
 
 // For each vertex the cheapest edge into it; the root where it costs the same as any other.
-std::vector<int> cheapest_in(const PairTable& cost, int root) {
+std::vector<int> cheapest_in(const PerPair& cost, int root) {
   std::vector<int> in(static_cast<std::size_t>(cost.ranks()), -1);
   for (int v = 0; v < cost.ranks(); ++v) {
     if (v == root) continue;
@@ -79,7 +79,7 @@ std::vector<int> circle_in(const std::vector<int>& parents) {
 
 }  // namespace
 
-std::vector<int> cheapest_tree(const PairTable& cost) {
+std::vector<int> cheapest_tree(const PerPair& cost) {
   const int n = cost.ranks();
   std::vector<int> parents(static_cast<std::size_t>(n), 0), depth(static_cast<std::size_t>(n), 0);
   std::vector<bool> inside(static_cast<std::size_t>(n), false);
@@ -114,7 +114,7 @@ std::vector<int> cheapest_tree(const PairTable& cost) {
 
 // A circle of cheapest edges is taken for one vertex; into it leads the edge that costs least more
 // than the edge of the circle which it replaces.
-std::vector<int> cheapest_arborescence(const PairTable& cost, int root) {
+std::vector<int> cheapest_arborescence(const PerPair& cost, int root) {
   const int n = cost.ranks();
   std::vector<int> parents = cheapest_in(cost, root);
   const std::vector<int> circle = circle_in(parents);
@@ -128,7 +128,7 @@ std::vector<int> cheapest_arborescence(const PairTable& cost, int root) {
     kept.push_back(v);
   }
   const int whole = static_cast<int>(kept.size());
-  PairTable small(whole + 1);
+  PerPair small(whole + 1);
   std::vector<int> entry(static_cast<std::size_t>(whole), 0), way_out = entry;
   for (int i = 0; i < whole; ++i) {
     const int u = kept[static_cast<std::size_t>(i)];
@@ -160,7 +160,7 @@ std::vector<int> cheapest_arborescence(const PairTable& cost, int root) {
   return parents;
 }
 
-std::vector<std::pair<int, int>> joining_order(const PairTable& cost) {
+std::vector<std::pair<int, int>> joining_order(const PerPair& cost) {
   const std::vector<int> parents = cheapest_tree(cost);
   std::vector<std::pair<int, int>> edges;
   for (int v = 0; v < cost.ranks(); ++v) {

@@ -147,7 +147,7 @@ TEST(Spanning, ArborescencesAreTheCheapest) {
   Random random(7);
   for (int round = 0; round < 200; ++round) {
     constexpr int kRanks = 5;
-    PairTable cost(kRanks);
+    PerPair cost(kRanks);
     for (int a = 0; a < kRanks; ++a) {
       for (int b = 0; b < kRanks; ++b) cost.at(a, b) = a == b ? 0 : random.uniform();
     }

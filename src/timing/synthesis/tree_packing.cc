@@ -66,9 +66,9 @@ class Packer {
   }
 
   std::vector<int> cheapest(int root) const {
-    const PairTable one_way = graph_.distances(lengths());
+    const PerPair one_way = graph_.distances(lengths());
     if (goes_down()) return cheapest_arborescence(one_way, root);
-    PairTable cost(graph_.ranks());
+    PerPair cost(graph_.ranks());
     const bool both = task_.operation == Operation::kAllReduce;
     for (int a = 0; a < graph_.ranks(); ++a) {
       for (int b = 0; b < graph_.ranks(); ++b) {
