@@ -12,25 +12,93 @@ namespace {
 
 std::string any(const Request&) { return ""; }
 
+std::string even(const Request& r) {
+  if (r.stages % 2 == 0 && r.micro_batches % 2 == 0) return "";
+  return fmt::format("there are {} stages and {} micro-batches; both numbers must be even",
+                     r.stages, r.micro_batches);
+}
+
+std::string even_and_long(const Request& r) {
+  const std::string refusal = even(r);
+  if (!refusal.empty() || r.micro_batches >= 2 * r.stages) return refusal;
+  return fmt::format("there are {} micro-batches; {} stages need at least {}", r.micro_batches,
+                     r.stages, 2 * r.stages);
+}
+
+std::string some_chunks(const Request& r) {
+  if (r.chunks >= 1 && r.chunks <= kMaxChunks / r.stages) return "";
+  return fmt::format("chunks per device is {}; it must lie in 1 .. {}", r.chunks,
+                     kMaxChunks / r.stages);
+}
+
+std::string waves(const Request& r) {
+  const std::string refusal = some_chunks(r);
+  if (!refusal.empty() || r.chunks % 2 == 0) return refusal;
+  return fmt::format("chunks per device is {}; a wave has 2, so their number must be even",
+                     r.chunks);
+}
+
 std::string whole_groups(const Request& r) {
-  if (r.chunks < 1 || r.chunks > kMaxChunks / r.stages) {
-    return fmt::format("chunks per device is {}; it must lie in 1 .. {}", r.chunks,
-                       kMaxChunks / r.stages);
-  }
-  if (r.micro_batches % r.stages == 0) return "";
+  const std::string refusal = some_chunks(r);
+  if (!refusal.empty() || r.micro_batches % r.stages == 0) return refusal;
   return fmt::format("there are {} micro-batches; their number must be a multiple of the {} stages",
                      r.micro_batches, r.stages);
 }
 
+std::string whole_windows(const Request& r) {
+  const int window = r.window == 0 ? r.stages : r.window;
+  if (window < r.stages) {
+    return fmt::format("a window of {} is less than the {} stages; two versions would not do",
+                       window, r.stages);
+  }
+  if (r.micro_batches % window == 0) return "";
+  return fmt::format("there are {} micro-batches; their number must be a multiple of the window {}",
+                     r.micro_batches, window);
+}
+
+std::string some_slices(const Request& r) {
+  if (r.slices >= 1 && r.slices <= kMaxSlices) return "";
+  return fmt::format("slices is {}; it must lie in 1 .. {}", r.slices, kMaxSlices);
+}
+
 constexpr std::array kGenerators = {
-    Generator{"gpipe", "all forwards, then all backwards", "Huang 2019", any, gpipe},
-    Generator{"1f1b", "one forward, one backward in turn", "Narayanan 2021, Fan 2021 (DAPPLE)", any,
-              one_f_one_b},
-    Generator{"interleaved", "1f1b with several chunks per device", "Narayanan 2021", whole_groups,
-              interleaved},
-    Generator{"zb-h1", "1f1b, weight gradients put off, memory of 1f1b", "Qi 2024", any, zb_h1},
-    Generator{"zb-h2", "the same with about twice the memory", "Qi 2024", any, zb_h2},
+    Generator{"gpipe", "all forwards, then all backwards", "Huang 2019", 1, any, gpipe},
+    Generator{"1f1b", "one forward, one backward in turn", "Narayanan 2021; Fan 2021 (DAPPLE)", 1,
+              any, one_f_one_b},
+    Generator{"pipedream", "1f1b without flush, an update per backward", "Narayanan 2019", 1, any,
+              pipedream},
+    Generator{"pipedream-2bw", "1f1b without flush, an update per window", "Narayanan 2021", 1,
+              whole_windows, pipedream_2bw},
+    Generator{"interleaved", "1f1b, several chunks per device, round and round", "Narayanan 2021",
+              kAsAsked, whole_groups, interleaved},
+    Generator{"chimera", "two pipelines in opposite directions", "Li 2021", 1, even, chimera},
+    Generator{"hanayo", "chunks in waves, to the last device and back", "Liu 2023", kAsAsked, waves,
+              hanayo},
+    Generator{"bpipe", "1f1b, early stages park activations on late ones", "Kim 2023", 1, any,
+              bpipe},
+    Generator{"zb-h1", "1f1b, weight gradients put off, memory of 1f1b", "Qi 2024", 1, any, zb_h1},
+    Generator{"zb-h2", "the same with about twice the memory", "Qi 2024", 1, any, zb_h2},
+    Generator{"zb-v", "blocks in a V, memory of 1f1b", "Qi 2024 (controllable memory)", 2, any,
+              zb_v},
+    Generator{"v-half", "blocks in a V, half the memory", "Qi 2024 (controllable memory)", 2, any,
+              v_half},
+    Generator{"v-min", "blocks in a V, a third of the memory", "Qi 2024 (controllable memory)", 2,
+              any, v_min},
+    Generator{"dualpipe", "two directions, passes overlapped", "DeepSeek-AI 2024", 1, even_and_long,
+              dualpipe},
+    Generator{"seq1f1b", "1f1b over slices of the sequence", "Sun 2024", 1, some_slices, seq1f1b},
+    Generator{"terapipe", "gpipe over slices of the sequence", "Li 2021 (TeraPipe)", 1, some_slices,
+              terapipe},
 };
+
+// A work takes up to three operations and some hundred bytes.
+constexpr double kMaxWorks = 1 << 23;
+
+double works_of(const Generator& generator, const Request& r) {
+  const bool sliced = generator.refusal == some_slices;
+  const int chunks = generator.chunks == kAsAsked ? r.chunks : generator.chunks;
+  return 1.0 * r.stages * chunks * r.micro_batches * (sliced ? r.slices : 1);
+}
 
 }  // namespace
 
@@ -53,10 +121,12 @@ Result<Schedule> generate(std::string_view name, const Request& request) {
     if (generator.name != name) continue;
     const std::string refusal = generator.refusal(request);
     if (!refusal.empty()) return bad(fmt::format("{}: {}", name, refusal));
-    constexpr double kMostWorks = 1 << 23;
-    if (1.0 * request.stages * request.micro_batches > kMostWorks) {
-      return bad(fmt::format("{} stages and {} micro-batches are too many; their product may be {}",
-                             request.stages, request.micro_batches, kMostWorks));
+    const double works = works_of(generator, request);
+    if (works > kMaxWorks) {
+      return bad(
+          fmt::format("{}: micro-batches, chunks and slices make {} works; at most {} are "
+                      "allowed",
+                      name, works, kMaxWorks));
     }
     return generator.make(request);
   }

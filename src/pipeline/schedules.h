@@ -20,10 +20,13 @@ struct Request {
   int window = 0;  // pipedream-2bw: micro-batches per update; 0: as many as stages
 };
 
+inline constexpr int kAsAsked = 0;
+
 struct Generator {
   std::string_view name;
   std::string_view rule;
   std::string_view source;
+  int chunks;  // per device, or kAsAsked
   // Why this request cannot be served; empty when it can.
   std::string (*refusal)(const Request&);
   // Requires: refusal(request) is empty.

@@ -111,9 +111,10 @@ TEST(Verify, FindsWrongOrder) {
          swap_ops(s, 3, Kind::kBackward, 0, Kind::kBackward, 1);
          swap_ops(s, 2, Kind::kBackward, 0, Kind::kForward, 1);
        },
-       "deadlock: device 3, operation 0 (forward of micro-batch 1, chunk 3) waits for forward of "
-       "micro-batch 1, chunk 2; device 2, operation 1 (backward of micro-batch 0, chunk 2) waits "
-       "for"},
+       "deadlock: device 2, operation 1 (backward of micro-batch 0, chunk 2) waits for backward of "
+       "micro-batch 0, chunk 3; device 3, operation 0 (forward of micro-batch 1, chunk 3) waits "
+       "for "
+       "forward of micro-batch 1, chunk 2"},
       {"a recomputation behind the backward pass", recomputed,
        [](Schedule& s) { swap_ops(s, 1, Kind::kRecompute, 2, Kind::kBackward, 2); },
        "stands before device 1"},
