@@ -7,6 +7,7 @@
 #include "bench_command.h"
 #include "net_command.h"
 #include "option_checks.h"
+#include "plan_command.h"
 #include "sim_options.h"
 
 namespace weft {
@@ -107,6 +108,7 @@ int run(int argc, char** argv) {
   explain->fallthrough();
   const NetVerb net = add_net_command(app);
   const NetVerb bench = add_bench_command(app);
+  const PlanVerb plan = add_plan_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -114,6 +116,7 @@ int run(int argc, char** argv) {
   }
   if (net.app->parsed()) return net.run();
   if (bench.app->parsed()) return bench.run();
+  if (plan.app->parsed()) return plan.run();
   return run_sim(arguments);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 Error fault(std::string what) { return {ErrorKind::kInvalidInput, std::move(what), ""}; }
 
-constexpr std::size_t kMaxRoutes = 64;
+constexpr std::size_t kMaxRoutes = 8;
 
 bool sound(double value) { return std::isfinite(value) && value >= 0; }
 bool part(double value) { return value >= 0 && value <= 1; }

@@ -1,0 +1,174 @@
+#include "pipeline_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace weft {
+namespace {
+
+using pipeline::Kind;
+using pipeline::Op;
+using pipeline::Span;
+
+constexpr double kLeft = 84, kWidth = 1100, kRow = 22, kGap = 2, kTitle = 30, kAxis = 28;
+
+const char* color_of(const Op& op, int chunk, int devices) {
+  // Later chunks of a device are darker.
+  const bool dark = chunk >= devices;
+  switch (op.kind) {
+    case Kind::kForward:
+      return dark ? "#2d5a9a" : "#5b8fd0";
+    case Kind::kBackward:
+    case Kind::kBackwardInput:
+      return dark ? "#2f7d4a" : "#57aa72";
+    case Kind::kWeightGradient:
+      return dark ? "#b0831c" : "#d6ab3c";
+    case Kind::kForwardBackward:
+      return "#7a5ba8";
+    case Kind::kRecompute:
+      return "#9aa7b5";
+    case Kind::kOptimizer:
+      return "#444444";
+    default:
+      return "#d9772b";
+  }
+}
+
+std::string bar(const pipeline::Schedule& s, const Op& op, const Span& span, double scale,
+                double y) {
+  const double x = kLeft + span.begin * scale;
+  const double width = (span.end - span.begin) * scale;
+  if (!pipeline::computes(op.kind) || !(width > 0)) return "";
+  std::string text = fmt::format(
+      "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\" stroke=\"#fff\" "
+      "stroke-width=\"{}\"><title>{}, {:.6g} to {:.6g}</title></rect>\n",
+      x, y, std::max(width, 0.3), kRow, color_of(op, op.work.chunk, s.devices), width > 3 ? 0.6 : 0,
+      describe(s, op), span.begin, span.end);
+  const std::string label = op.kind == Kind::kForwardBackward
+                                ? fmt::format("{}+{}", op.work.micro_batch, op.other.micro_batch)
+                                : fmt::format("{}", op.work.micro_batch);
+  // About 6.2 units a figure at this size.
+  if (op.kind != Kind::kOptimizer && width > 6.2 * static_cast<double>(label.size()) + 3) {
+    text += fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#fff\" text-anchor=\"middle\">{}</text>\n",
+        x + width / 2, y + kRow - 7, label);
+  }
+  return text;
+}
+
+std::string axis(double length, double y) {
+  std::string text;
+  for (int i = 0; i <= 5; ++i) {
+    text += fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"#555\">{:.4g}</text>\n",
+        kLeft + kWidth * i / 5, y + 13, i == 5 ? "end" : "middle", length * i / 5);
+  }
+  return text;
+}
+
+// One schedule from `y` on; moves y below it.
+std::string section(const TimedPipeline& run, double length, double& y) {
+  const pipeline::Schedule& s = run.schedule;
+  const double peak =
+      *std::max_element(run.timeline.peak_activations.begin(), run.timeline.peak_activations.end());
+  const std::string title = fmt::format(
+      "{}: makespan {:.5g}, idle {:.2f} %, idle inside the devices' spans {:.2f} %, peak "
+      "activations {:.4g}",
+      s.name, run.timeline.makespan, 100 * run.timeline.idle_fraction,
+      100 * run.timeline.span_idle_fraction, peak);
+  std::string escaped;
+  for (const char c : title) {
+    escaped += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  }
+  std::string text =
+      fmt::format("<text x=\"8\" y=\"{:.1f}\" class=\"title\">{}</text>\n", y + 20, escaped);
+  y += kTitle;
+  const double scale = length > 0 ? kWidth / length : 0;
+  for (std::size_t d = 0; d < s.programs.size(); ++d, y += kRow + kGap) {
+    text += fmt::format(
+        "<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">device {}</text>\n"
+        "<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"#f1f1ee\"/>\n",
+        kLeft - 8, y + kRow - 7, d, kLeft, y, kWidth, kRow);
+    for (std::size_t i = 0; i < s.programs[d].size(); ++i) {
+      text += bar(s, s.programs[d][i], run.timeline.spans[d][i], scale, y);
+    }
+  }
+  text += axis(length, y);
+  y += kAxis;
+  return text;
+}
+
+std::string legend() {
+  struct Entry {
+    const char *color, *text;
+  };
+  std::string text;
+  double x = kLeft;
+  for (const Entry entry :
+       {Entry{"#5b8fd0", "forward"}, Entry{"#57aa72", "backward"},
+        Entry{"#d6ab3c", "weight gradient"}, Entry{"#7a5ba8", "forward + backward"},
+        Entry{"#9aa7b5", "recompute"}, Entry{"#444444", "optimizer"}}) {
+    text += fmt::format(
+        "<rect x=\"{}\" y=\"8\" width=\"12\" height=\"12\" fill=\"{}\"/>"
+        "<text x=\"{}\" y=\"18\">{}</text>\n",
+        x, entry.color, x + 17, entry.text);
+    x += 150;
+  }
+  return text + fmt::format("<text x=\"{}\" y=\"18\" fill=\"#555\">dark: later chunks</text>\n", x);
+}
+
+}  // namespace
+
+std::string pipeline_svg(const std::vector<TimedPipeline>& runs) {
+  double y = 28, length = 0;
+  for (const TimedPipeline& run : runs) length = std::max(length, run.timeline.makespan);
+  std::string body = legend();
+  for (const TimedPipeline& run : runs) body += section(run, length, y);
+  const double width = kLeft + kWidth + 20;
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+             "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"11\">\n"
+             "<style>.title{{font-size:13px;font-weight:bold}}</style>\n"
+             "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
+             width, y + 10) +
+         body + "</svg>\n";
+}
+
+std::string pipeline_trace(const std::vector<TimedPipeline>& runs) {
+  using Json = nlohmann::ordered_json;
+  Json events = Json::array();
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const pipeline::Schedule& s = runs[r].schedule;
+    const auto name = [&](const char* what, std::size_t thread, const std::string& text) {
+      events.push_back(
+          {{"name", what}, {"ph", "M"}, {"pid", r}, {"tid", thread}, {"args", {{"name", text}}}});
+    };
+    name("process_name", 0, s.name);
+    for (std::size_t d = 0; d < s.programs.size(); ++d) {
+      name("thread_name", 2 * d, fmt::format("device {}", d));
+      bool moves = false;
+      for (std::size_t i = 0; i < s.programs[d].size(); ++i) {
+        const Op& op = s.programs[d][i];
+        const Span& span = runs[r].timeline.spans[d][i];
+        const bool transfer = !pipeline::computes(op.kind);
+        moves = moves || transfer;
+        events.push_back({{"name", describe(s, op)},
+                          {"cat", pipeline::name_of(op.kind)},
+                          {"ph", "X"},
+                          {"ts", 1e6 * span.begin},
+                          {"dur", 1e6 * (span.end - span.begin)},
+                          {"pid", r},
+                          {"tid", 2 * d + (transfer ? 1 : 0)},
+                          {"args", {{"version", op.version}}}});
+      }
+      if (moves) name("thread_name", 2 * d + 1, fmt::format("device {} transfers", d));
+    }
+  }
+  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump(
+             -1, ' ', false, Json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace weft

@@ -1,0 +1,252 @@
+// `weft plan pipeline`: pipeline schedules, made or read, proved and timed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/table.h"
+#include "pipeline/costs.h"
+#include "pipeline/schedule_json.h"
+#include "pipeline/schedules.h"
+#include "pipeline/transforms.h"
+#include "pipeline/verify.h"
+#include "pipeline_chart.h"
+#include "plan_command.h"
+
+namespace weft {
+namespace {
+
+struct PipelineArguments {
+  std::vector<std::string> schedules;
+  pipeline::Request request;
+  std::vector<double> times = {1, 1, 1};
+  std::vector<double> chunk_scale, slowdown, limits;
+  double transfer = 0, offload = 0, optimizer = 0, overlapped = 1, recompute = 0;
+  std::string read, svg, perfetto, write;
+  bool recomputes = false, json = false, csv = false, markdown = false, list_schedules = false;
+};
+
+int fail(const Error& error) { return plan_fail("pipeline", error); }
+
+constexpr const char* kModel =
+    "model: each device runs its list in order and waits only for data; transfers run beside "
+    "computation; one activation is what one micro-batch holds on a device's whole share";
+
+Result<pipeline::Schedule> make(const PipelineArguments& a, const std::string& name) {
+  auto schedule = pipeline::generate(name, a.request);
+  if (!schedule.ok()) return schedule;
+  pipeline::Costs costs =
+      pipeline::even_costs(*schedule, {a.times[0], a.times[1], a.times[2], /*watts=*/0});
+  if (!a.chunk_scale.empty()) {
+    const pipeline::ChunkCost each = costs.chunks[0];
+    costs.chunks.clear();
+    for (const double scale : a.chunk_scale) {
+      costs.chunks.push_back({each.forward * scale, each.backward_input * scale,
+                              each.weight_gradient * scale, each.watts});
+    }
+  }
+  costs.slowdown = a.slowdown;
+  costs.transfer = a.transfer;
+  costs.offload = a.offload;
+  costs.optimizer = a.optimizer;
+  costs.overlapped = a.overlapped;
+  const Status status = pipeline::apply_costs(*schedule, costs);
+  if (!status.ok()) return status.error();
+  if (a.recomputes) schedule = pipeline::with_recomputation(std::move(*schedule), a.recompute);
+  if (a.limits.size() == 1) {
+    schedule->limits.assign(static_cast<std::size_t>(schedule->devices), a.limits[0]);
+  } else if (!a.limits.empty()) {
+    schedule->limits = a.limits;
+  }
+  return schedule;
+}
+
+Result<std::vector<TimedPipeline>> solve_all(const PipelineArguments& a) {
+  std::vector<TimedPipeline> runs;
+  const auto put = [&](Result<pipeline::Schedule> schedule, const std::string& name) -> Status {
+    if (!schedule.ok()) return schedule.error();
+    if (const Status status = pipeline::verify(*schedule); !status.ok()) {
+      return Error{status.error().kind, name + ": " + status.error().what, status.error().hint};
+    }
+    auto timeline = pipeline::solve(*schedule);
+    if (!timeline.ok()) return timeline.error();
+    runs.push_back({std::move(*schedule), std::move(*timeline)});
+    return {};
+  };
+  if (!a.read.empty()) {
+    const auto text = read_file(a.read, pipeline::kMaxScheduleText);
+    if (!text.ok()) return text.error();
+    if (const Status status = put(pipeline::parse_schedule(*text), a.read); !status.ok()) {
+      return Error{status.error().kind, a.read + ": " + status.error().what, status.error().hint};
+    }
+  }
+  for (const std::string& name : a.schedules) {
+    if (const Status status = put(make(a, name), name); !status.ok()) return status.error();
+  }
+  return runs;
+}
+
+double most(const std::vector<double>& list) { return *std::max_element(list.begin(), list.end()); }
+
+nlohmann::ordered_json describe_run(const TimedPipeline& run) {
+  const pipeline::Timeline& t = run.timeline;
+  return {{"schedule", run.schedule.name},
+          {"devices", run.schedule.devices},
+          {"chunks", run.schedule.chunks},
+          {"micro_batches", run.schedule.micro_batches},
+          {"slices", run.schedule.slices},
+          {"makespan", t.makespan},
+          {"idle_fraction", t.idle_fraction},
+          {"span_idle_fraction", t.span_idle_fraction},
+          {"idle", t.idle},
+          {"span_idle", t.span_idle},
+          {"peak_activations", t.peak_activations},
+          {"weight_versions", run.schedule.weight_versions},
+          {"staleness", run.schedule.staleness}};
+}
+
+std::string make_json(const std::vector<TimedPipeline>& runs) {
+  nlohmann::ordered_json out = {{"schema", 1}};
+  if (runs.size() == 1) {
+    out.update(describe_run(runs[0]));
+  } else {
+    out["schedules"] = nlohmann::ordered_json::array();
+    for (const TimedPipeline& run : runs) out["schedules"].push_back(describe_run(run));
+  }
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Table make_table(const std::vector<TimedPipeline>& runs) {
+  Table table({"<schedule", "makespan", "vs first", "idle %", "idle in span %", "peak activations",
+               "weight versions", "staleness"});
+  for (const TimedPipeline& run : runs) {
+    const pipeline::Timeline& t = run.timeline;
+    table.row({run.schedule.name, fmt::format("{:.5g}", t.makespan),
+               fmt::format("{:.3f}x", t.makespan / runs[0].timeline.makespan),
+               fmt::format("{:.2f}", 100 * t.idle_fraction),
+               fmt::format("{:.2f}", 100 * t.span_idle_fraction),
+               fmt::format("{:.4g}", most(t.peak_activations)),
+               fmt::format("{}", run.schedule.weight_versions),
+               fmt::format("{}", run.schedule.staleness)});
+  }
+  return table;
+}
+
+std::string verdict(const std::vector<TimedPipeline>& runs) {
+  const auto best = std::min_element(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
+    return a.timeline.makespan < b.timeline.makespan;
+  });
+  if (best == runs.begin()) {
+    return fmt::format("{}: {:.2f} % idle, {:.4g} activations at most\n", best->schedule.name,
+                       100 * best->timeline.idle_fraction, most(best->timeline.peak_activations));
+  }
+  return fmt::format(
+      "{} beats {}: {:.3f}x as fast, with {:.2f}x its peak activations\n", best->schedule.name,
+      runs[0].schedule.name, runs[0].timeline.makespan / best->timeline.makespan,
+      most(best->timeline.peak_activations) / most(runs[0].timeline.peak_activations));
+}
+
+int list_schedules() {
+  Table table({"<schedule", "<rule", "<source"});
+  for (const pipeline::Generator& one : pipeline::generators()) {
+    table.row({std::string(one.name), std::string(one.rule), std::string(one.source)});
+  }
+  std::fputs(table.text().c_str(), stdout);
+  return kPlanDone;
+}
+
+Status write_files(const PipelineArguments& a, const std::vector<TimedPipeline>& runs) {
+  Status status;
+  if (!a.svg.empty()) status = write_file_atomically(a.svg, pipeline_svg(runs));
+  if (status.ok() && !a.perfetto.empty()) {
+    status = write_file_atomically(a.perfetto, pipeline_trace(runs));
+  }
+  if (!status.ok() || a.write.empty()) return status;
+  if (runs.size() != 1) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("--write takes one schedule; {} are named", runs.size()), ""};
+  }
+  return write_file_atomically(a.write, pipeline::write_schedule(runs[0].schedule));
+}
+
+int run(const PipelineArguments& a) {
+  if (a.list_schedules) return list_schedules();
+  if (a.schedules.empty() && a.read.empty()) {
+    return fail({ErrorKind::kInvalidInput, "--schedule or --read is needed",
+                 "weft plan pipeline --schedule 1f1b,zb-h1 --stages 4 --microbatches 8"});
+  }
+  const auto runs = solve_all(a);
+  if (!runs.ok()) return fail(runs.error());
+  if (const Status status = write_files(a, *runs); !status.ok()) return fail(status.error());
+  const Table table = make_table(*runs);
+  const std::string text = a.json       ? make_json(*runs)
+                           : a.csv      ? table.csv()
+                           : a.markdown ? table.markdown()
+                                        : table.text() + kModel + "\n" + verdict(*runs);
+  std::fputs(text.c_str(), stdout);
+  return kPlanDone;
+}
+
+void add_times(CLI::App& app, PipelineArguments& a) {
+  app.add_option("--times", a.times,
+                 "forward,backward-input,weight-gradient of a device's share (default 1,1,1)")
+      ->delimiter(',')
+      ->expected(3)
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--chunk-scale", a.chunk_scale, "uneven stages: a factor for each chunk's times")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--slowdown", a.slowdown, "unequal devices: a factor for each device's times")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--transfer", a.transfer, "time of a transfer between chunks")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--offload", a.offload, "time of an offload or reload (bpipe)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--optimizer", a.optimizer, "time of the optimizer on a device")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--overlapped", a.overlapped,
+                 "a fused forward-backward takes this part of the two (dualpipe)")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+}  // namespace
+
+PlanVerb add_plan_pipeline(CLI::App& plan) {
+  CLI::App* app = plan.add_subcommand("pipeline", "make, prove, time and draw pipeline schedules");
+  auto a = std::make_shared<PipelineArguments>();
+  app->add_option("--schedule", a->schedules, "names, comma separated (docs/pipelines.md)")
+      ->delimiter(',');
+  app->add_option("--read", a->read, "a schedule as JSON (docs/pipelines.md)");
+  app->add_option("--stages", a->request.stages, "devices in a row");
+  app->add_option("--microbatches", a->request.micro_batches, "micro-batches of the batch");
+  app->add_option("--chunks", a->request.chunks, "chunks per device (interleaved, hanayo)");
+  app->add_option("--slices", a->request.slices, "slices per micro-batch (seq1f1b, terapipe)");
+  app->add_option("--window", a->request.window,
+                  "micro-batches per update (pipedream-2bw; 0: stages)")
+      ->check(CLI::NonNegativeNumber);
+  add_times(*app, *a);
+  CLI::Option* recompute =
+      app->add_option("--recompute", a->recompute,
+                      "recompute activations and keep this part of them from the forward pass")
+          ->check(CLI::Range(0.0, 1.0));
+  app->add_option("--limit", a->limits, "activations a device may hold: one for all, or one each")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--svg", a->svg, "write a Gantt chart");
+  app->add_option("--perfetto", a->perfetto, "write a Perfetto (Chrome) trace");
+  app->add_option("--write", a->write, "write the schedule as JSON");
+  app->add_flag("--json", a->json, "print JSON");
+  app->add_flag("--csv", a->csv, "print the table as CSV");
+  app->add_flag("--md", a->markdown, "print the table as Markdown");
+  app->add_flag("--list-schedules", a->list_schedules, "print every schedule with its source");
+  return {app, [a, recompute] {
+            a->recomputes = recompute->count() > 0;
+            return run(*a);
+          }};
+}
+
+}  // namespace weft
