@@ -10,7 +10,7 @@
 
 namespace weft {
 
-inline constexpr int kPlanDone = 0, kPlanBadInput = 2;
+inline constexpr int kPlanDone = 0, kPlanNo = 1, kPlanBadInput = 2;
 
 struct PlanVerb {
   CLI::App* app = nullptr;

@@ -11,6 +11,7 @@
 #include "pipeline/costs.h"
 #include "pipeline/schedule_json.h"
 #include "pipeline/schedules.h"
+#include "pipeline/search.h"
 #include "pipeline/transforms.h"
 #include "pipeline/verify.h"
 #include "pipeline_chart.h"
@@ -35,11 +36,10 @@ constexpr const char* kModel =
     "model: each device runs its list in order and waits only for data; transfers run beside "
     "computation; one activation is what one micro-batch holds on a device's whole share";
 
-Result<pipeline::Schedule> make(const PipelineArguments& a, const std::string& name) {
-  auto schedule = pipeline::generate(name, a.request);
-  if (!schedule.ok()) return schedule;
+// The times of the command line, for a schedule whose chunks are known.
+Result<pipeline::Schedule> with_times(const PipelineArguments& a, pipeline::Schedule schedule) {
   pipeline::Costs costs =
-      pipeline::even_costs(*schedule, {a.times[0], a.times[1], a.times[2], /*watts=*/0});
+      pipeline::even_costs(schedule, {a.times[0], a.times[1], a.times[2], /*watts=*/0});
   if (!a.chunk_scale.empty()) {
     const pipeline::ChunkCost each = costs.chunks[0];
     costs.chunks.clear();
@@ -53,15 +53,50 @@ Result<pipeline::Schedule> make(const PipelineArguments& a, const std::string& n
   costs.offload = a.offload;
   costs.optimizer = a.optimizer;
   costs.overlapped = a.overlapped;
-  const Status status = pipeline::apply_costs(*schedule, costs);
+  const Status status = pipeline::apply_costs(schedule, costs);
   if (!status.ok()) return status.error();
-  if (a.recomputes) schedule = pipeline::with_recomputation(std::move(*schedule), a.recompute);
-  if (a.limits.size() == 1) {
-    schedule->limits.assign(static_cast<std::size_t>(schedule->devices), a.limits[0]);
-  } else if (!a.limits.empty()) {
-    schedule->limits = a.limits;
+  return schedule;
+}
+
+Result<pipeline::Schedule> searched(const PipelineArguments& a) {
+  if (a.limits.size() > 1 || !a.chunk_scale.empty()) {
+    return Error{ErrorKind::kInvalidInput,
+                 "search takes one --limit for all devices, and no --chunk-scale",
+                 "search chooses the number of chunks itself"};
+  }
+  const double limit = a.limits.empty() ? a.request.stages : a.limits[0];
+  return pipeline::search_schedule({.stages = a.request.stages,
+                                    .micro_batches = a.request.micro_batches,
+                                    .limit = limit,
+                                    .share = {a.times[0], a.times[1], a.times[2], /*watts=*/0},
+                                    .slowdown = a.slowdown,
+                                    .transfer = a.transfer,
+                                    .optimizer = a.optimizer});
+}
+
+Result<pipeline::Schedule> make(const PipelineArguments& a, const std::string& name) {
+  auto schedule = name == "search" ? searched(a) : pipeline::generate(name, a.request);
+  if (schedule.ok() && name != "search") schedule = with_times(a, std::move(*schedule));
+  if (schedule.ok() && a.recomputes) {
+    schedule = pipeline::with_recomputation(std::move(*schedule), a.recompute);
   }
   return schedule;
+}
+
+// Whether all devices keep to --limit; tells the user about those that do not.
+bool fits(const PipelineArguments& a, const TimedPipeline& run) {
+  const std::vector<double>& peaks = run.timeline.peak_activations;
+  bool all = true;
+  for (std::size_t d = 0; d < peaks.size() && !a.limits.empty(); ++d) {
+    const double limit = a.limits[a.limits.size() == 1 ? 0 : d];
+    if (peaks[d] <= limit * (1 + 1e-9)) continue;
+    all = false;
+    std::fputs(fmt::format("{}: device {} holds up to {:.4g} activations; the limit is {:.4g}\n",
+                           run.schedule.name, d, peaks[d], limit)
+                   .c_str(),
+               stderr);
+  }
+  return all;
 }
 
 Result<std::vector<TimedPipeline>> solve_all(const PipelineArguments& a) {
@@ -70,6 +105,12 @@ Result<std::vector<TimedPipeline>> solve_all(const PipelineArguments& a) {
     if (!schedule.ok()) return schedule.error();
     if (const Status status = pipeline::verify(*schedule); !status.ok()) {
       return Error{status.error().kind, name + ": " + status.error().what, status.error().hint};
+    }
+    if (a.limits.size() > 1 && a.limits.size() != schedule->programs.size()) {
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("--limit has {} values; {} has {} devices", a.limits.size(), name,
+                               schedule->devices),
+                   "give one for all, or one for each device"};
     }
     auto timeline = pipeline::solve(*schedule);
     if (!timeline.ok()) return timeline.error();
@@ -154,6 +195,8 @@ int list_schedules() {
   for (const pipeline::Generator& one : pipeline::generators()) {
     table.row({std::string(one.name), std::string(one.rule), std::string(one.source)});
   }
+  table.row({"search", "the fastest found under --limit (default: the stages) for --times",
+             "own, in the manner of Qi 2024"});
   std::fputs(table.text().c_str(), stdout);
   return kPlanDone;
 }
@@ -187,7 +230,9 @@ int run(const PipelineArguments& a) {
                            : a.markdown ? table.markdown()
                                         : table.text() + kModel + "\n" + verdict(*runs);
   std::fputs(text.c_str(), stdout);
-  return kPlanDone;
+  bool all_fit = true;
+  for (const TimedPipeline& one : *runs) all_fit = fits(a, one) && all_fit;
+  return all_fit ? kPlanDone : kPlanNo;
 }
 
 void add_times(CLI::App& app, PipelineArguments& a) {
@@ -218,7 +263,8 @@ void add_times(CLI::App& app, PipelineArguments& a) {
 PlanVerb add_plan_pipeline(CLI::App& plan) {
   CLI::App* app = plan.add_subcommand("pipeline", "make, prove, time and draw pipeline schedules");
   auto a = std::make_shared<PipelineArguments>();
-  app->add_option("--schedule", a->schedules, "names, comma separated (docs/pipelines.md)")
+  app->add_option("--schedule", a->schedules,
+                  "names, comma separated (docs/pipelines.md), or search")
       ->delimiter(',');
   app->add_option("--read", a->read, "a schedule as JSON (docs/pipelines.md)");
   app->add_option("--stages", a->request.stages, "devices in a row");
@@ -233,7 +279,8 @@ PlanVerb add_plan_pipeline(CLI::App& plan) {
       app->add_option("--recompute", a->recompute,
                       "recompute activations and keep this part of them from the forward pass")
           ->check(CLI::Range(0.0, 1.0));
-  app->add_option("--limit", a->limits, "activations a device may hold: one for all, or one each")
+  app->add_option("--limit", a->limits,
+                  "activations a device may hold, one for all or one each; exit 1 if it holds more")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber);
   app->add_option("--svg", a->svg, "write a Gantt chart");

@@ -11,20 +11,6 @@ namespace {
 constexpr double kNotYet = -1;
 constexpr double kRounding = 1e-9;
 
-// The most that any device holds when each weight gradient follows its backward pass at once.
-double least_room(const Schedule& s) {
-  double room = 0;
-  for (const auto& program : s.programs) {
-    double held = 0;
-    for (const Op& op : program) {
-      const double amount = s.activation[static_cast<std::size_t>(op.work.chunk)];
-      held += op.kind == Kind::kForward ? amount : -amount;
-      room = std::max(room, held);
-    }
-  }
-  return room;
-}
-
 // Runs the passes in their order. A weight gradient concerns its own device only, so a gap can be
 // filled as soon as its end is known, in whatever order the devices are looked at.
 class Filler {
@@ -131,7 +117,6 @@ class Filler {
 }  // namespace
 
 Schedule with_weight_gradients(Schedule s, const Costs& costs, double room) {
-  if (room == 0) room = least_room(s);
   s.programs = Filler(s, costs, room).run();
   return s;
 }
