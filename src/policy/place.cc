@@ -260,12 +260,9 @@ std::uint64_t types_as_asked(const Submission& spec) {
   return mask;
 }
 
-bool place_as_asked(const Place& place, const State& state, const JobState& job,
-                    std::uint32_t replicas, Allocation& out) {
-  const std::vector<Configuration>& menu = job.spec->menu->configurations;
-  if (menu.size() == 1 || job.spec->kind == WorkloadKind::kService) {
-    return place.place(state, job, 0, replicas, out);
-  }
+std::vector<std::uint16_t> entries_as_asked(const Submission& spec) {
+  const std::vector<Configuration>& menu = spec.menu->configurations;
+  if (menu.size() == 1 || spec.kind == WorkloadKind::kService) return {0};
   std::vector<std::uint16_t> order;
   for (std::uint16_t i = 0; i < menu.size(); ++i) {
     // Of several on one type, which differ in what is held beside the devices, the first is meant.
@@ -276,6 +273,12 @@ bool place_as_asked(const Place& place, const State& state, const JobState& job,
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint16_t a, std::uint16_t b) { return menu[a].rate > menu[b].rate; });
+  return order;
+}
+bool place_as_asked(const Place& place, const State& state, const JobState& job,
+                    std::uint32_t replicas, Allocation& out) {
+  if (job.spec->menu->configurations.size() == 1) return place.place(state, job, 0, replicas, out);
+  const std::vector<std::uint16_t> order = entries_as_asked(*job.spec);
   return std::any_of(order.begin(), order.end(),
                      [&](std::uint16_t i) { return place.place(state, job, i, replicas, out); });
 }

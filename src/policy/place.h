@@ -51,6 +51,8 @@ bool place_as_asked(const Place& place, const State& state, const JobState& job,
                     std::uint32_t replicas, Allocation& out);
 // Whether this entry of the menu is what was asked for, perhaps on another device type.
 bool runs_as_asked(const Submission& spec, std::uint16_t configuration);
+// Those entries, the one believed fastest first; of a service only the first.
+std::vector<std::uint16_t> entries_as_asked(const Submission& spec);
 // One bit for each device type on which the menu runs what was asked for; all bits if any will do.
 std::uint64_t types_as_asked(const Submission& spec);
 

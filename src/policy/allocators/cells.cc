@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
+#include "policy/allocators/time_share.h"
 #include "policy/explain.h"
 #include "policy/idle.h"
 #include "policy/services.h"
@@ -76,7 +78,7 @@ class CellWalk {
     const std::uint32_t size = node_size(c), needed = nodes_needed(job, size);
     std::uint32_t most = 0;
     for (TypeId type = 0; type < count_.size(); ++type) {
-      if (largest_[type] == size && (c.type == kAnyType || c.type == type)) {
+      if (largest_[type] == size && configuration_on(*job.spec, type) >= 0) {
         most = std::max(most, count_[type]);
       }
     }
@@ -185,9 +187,8 @@ class CellWalk {
 
   bool usable(const JobState& job, NodeId node, std::uint32_t size) const {
     const Node& n = state_.cluster().nodes[node];
-    const TypeId type = job.spec->requested().type;
     return state_.ledger.entirely_in_service(node) && n.devices == size &&
-           (type == kAnyType || type == n.type) &&
+           configuration_on(*job.spec, n.type) >= 0 &&
            (n.node_class == NodeClass::kOnDemand || job.spec->spot_ok);
   }
 
@@ -220,8 +221,12 @@ class CellWalk {
   }
 
   void occupy(const JobState& job, const std::vector<Cell>& cells) {
-    const Configuration& c = job.spec->requested();
+    const TypeId type = state_.cluster().nodes[cells.front().node].type;
+    const int entry = configuration_on(*job.spec, type);
+    CHECK(entry >= 0);
+    const Configuration& c = job.spec->menu->configurations[static_cast<size_t>(entry)];
     Allocation allocation;
+    allocation.configuration = static_cast<std::uint16_t>(entry);
     std::uint32_t left = c.devices;
     for (const Cell& cell : cells) {
       taken_[cell.node] |= block(cell.offset, cell.size);

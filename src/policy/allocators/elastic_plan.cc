@@ -79,7 +79,8 @@ std::vector<std::uint16_t> PlanSearch::offers(const JobState& job, std::uint32_t
   const std::vector<Configuration>& menu = job.spec->menu->configurations;
   std::vector<std::uint16_t> out;
   for (std::uint16_t i = 0; i < menu.size(); ++i) {
-    if (i > 0 && (!job.spec->elastic || !leaves_no_gap(state_.cluster(), menu[i]))) continue;
+    const bool stretches = job.spec->elastic && leaves_no_gap(state_.cluster(), menu[i]);
+    if (!stretches && !runs_as_asked(*job.spec, i)) continue;
     if (menu[i].devices <= share && menu[i].rate > 0) out.push_back(i);
   }
   std::stable_sort(out.begin(), out.end(), [&](std::uint16_t a, std::uint16_t b) {

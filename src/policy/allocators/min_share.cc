@@ -214,11 +214,12 @@ void MinShareWalk::carry_out() {
 // What was asked for, or as much of it as fits.
 bool MinShareWalk::start_rest(const JobState& job, State& free) {
   const std::vector<Configuration>& menu = job.spec->menu->configurations;
-  std::vector<std::uint16_t> order = {0};
+  std::vector<std::uint16_t> order = entries_as_asked(*job.spec);
+  const auto asked = static_cast<std::ptrdiff_t>(order.size());
   for (std::uint16_t i = 1; job.spec->elastic && i < menu.size(); ++i) {
     if (menu[i].devices < menu[0].devices && menu[i].rate > 0) order.push_back(i);
   }
-  std::stable_sort(order.begin() + 1, order.end(),
+  std::stable_sort(order.begin() + asked, order.end(),
                    [&](std::uint16_t a, std::uint16_t b) { return menu[a].rate > menu[b].rate; });
   for (std::uint16_t configuration : order) {
     Allocation found;

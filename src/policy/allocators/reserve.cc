@@ -70,7 +70,7 @@ class ReserveWalk {
     return std::max(1.0, std::ceil(time / options_.lease - 1e-9)) * options_.lease;
   }
   std::vector<std::uint16_t> shapes(const JobState& job, bool promised) const {
-    return power_ ? power_->shapes(job, promised) : std::vector<std::uint16_t>{0};
+    return power_ ? power_->shapes(job, promised) : entries_as_asked(*job.spec);
   }
   Window window(JobId id, bool strict, std::uint16_t configuration) const;
   bool find(const Calendar& calendar, JobId id, bool strict, Booking& out) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "policy/allocators/time_share.h"
 #include "policy/explain.h"
 #include "policy/idle.h"
 #include "policy/place.h"
@@ -163,9 +164,10 @@ class SpotWalk {
   // Devices of one type on nodes of one class: on the fullest single node that has room, else on
   // the emptiest nodes.
   bool find(const JobState& job, NodeClass node_class, Allocation& out) const {
-    const Configuration& c = job.spec->requested();
     for (TypeId type = 0; type < cluster_.types.size(); ++type) {
-      if (c.type != kAnyType && c.type != type) continue;
+      const int entry = configuration_on(*job.spec, type);
+      if (entry < 0) continue;
+      const Configuration& c = job.spec->menu->configurations[static_cast<size_t>(entry)];
       std::vector<std::pair<std::uint32_t, NodeId>> nodes;  // (free, node)
       for (NodeId id = 0; id < cluster_.nodes.size(); ++id) {
         const Node& node = cluster_.nodes[id];
@@ -184,7 +186,9 @@ class SpotWalk {
         std::stable_sort(nodes.begin(), nodes.end(),
                          [](const auto& a, const auto& b) { return a.first > b.first; });
       }
-      if (collect(nodes, c, out)) return true;
+      if (!collect(nodes, c, out)) continue;
+      out.configuration = static_cast<std::uint16_t>(entry);
+      return true;
     }
     return false;
   }
