@@ -114,7 +114,7 @@ int run(FlowsArguments a) {
                              a.flows, a.hosts, a.hosts)
                      .c_str(),
                  stderr);
-      return kNetBadInput;
+      return kExitBadInput;
     }
     a.flows = a.hosts;
   } else if (a.flows == 0) {
@@ -125,10 +125,10 @@ int run(FlowsArguments a) {
               : measure_simgrid({a.pattern, a.hosts, a.flows, a.seed, a.seconds});
   const LoadSpeed ours = measure(a);
   a.json ? print_json(a, ours, simgrid) : print_table(a, ours, simgrid);
-  return kNetDone;
+  return kExitDone;
 }
 
-NetVerb add_flows(CLI::App& bench) {
+Verb add_flows(CLI::App& bench) {
   const auto a = std::make_shared<FlowsArguments>();  // shared by parser and runner
   CLI::App* verb = bench.add_subcommand("flows", "completions of simulated flows per CPU second");
   verb->add_option("--hosts", a->hosts, "on a 2-level Clos as wide as its leaves (1024)")
@@ -150,13 +150,13 @@ NetVerb add_flows(CLI::App& bench) {
 
 }  // namespace
 
-NetVerb add_bench_command(CLI::App& app) {
+Verb add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "how fast this machine simulates");
   bench->require_subcommand(1);
   bench->footer(
       "example: weft bench flows --hosts 65536 --flows 65536 --json\n"
       "         weft bench flows --pattern ring --hosts 16384");
-  const NetVerb flows = add_flows(*bench);
+  const Verb flows = add_flows(*bench);
   return {bench, flows.run};
 }
 

@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "net_command.h"
+#include "verb.h"
 
 namespace weft {
 
 // Adds `bench` and its verbs. The result's run() runs the verb that was named.
-NetVerb add_bench_command(CLI::App& app);
+Verb add_bench_command(CLI::App& app);
 
 }  // namespace weft

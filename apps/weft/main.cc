@@ -106,9 +106,9 @@ int run(int argc, char** argv) {
   CLI::App* explain = sim->add_subcommand("explain", "say why one job waited");
   explain->add_option("job", arguments.explain, "name of the job in the trace")->required();
   explain->fallthrough();
-  const NetVerb net = add_net_command(app);
-  const NetVerb bench = add_bench_command(app);
-  const PlanVerb plan = add_plan_command(app);
+  const Verb net = add_net_command(app);
+  const Verb bench = add_bench_command(app);
+  const Verb plan = add_plan_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

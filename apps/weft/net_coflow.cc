@@ -189,7 +189,7 @@ int list_policies() {
   Table table({"<policy", "<rule", "<source"});
   for (const CoflowPolicy& p : coflow_policies()) table.row({p.name, p.summary, p.source});
   std::fputs(table.text().c_str(), stdout);
-  return kNetDone;
+  return kExitDone;
 }
 
 int run_coflow(const CoflowArguments& a) {
@@ -209,7 +209,7 @@ int run_coflow(const CoflowArguments& a) {
   }
   if (!a.json) {
     print_table(a, *trace, *results, bound);
-    return kNetDone;
+    return kExitDone;
   }
   nlohmann::json json = {{"schema", 1},
                          {"trace", trace->path},
@@ -220,12 +220,12 @@ int run_coflow(const CoflowArguments& a) {
                          {"runs", nlohmann::json::array()}};
   for (const PolicyResult& r : *results) json["runs"].push_back(run_json(r, bound, a.compat));
   std::fputs((json.dump(2) + "\n").c_str(), stdout);
-  return kNetDone;
+  return kExitDone;
 }
 
 }  // namespace
 
-NetVerb add_net_coflow(CLI::App& net) {
+Verb add_net_coflow(CLI::App& net) {
   const auto a = std::make_shared<CoflowArguments>();  // shared: the callback outlives this call
   CLI::App* coflow = net.add_subcommand("coflow", "coflow schedulers on one switch");
   coflow->add_option("--trace", a->trace,

@@ -284,12 +284,12 @@ int run(const Arguments& a) {
   } else {
     print(a, *question, *answer, limits);
   }
-  return kNetDone;
+  return kExitDone;
 }
 
 }  // namespace
 
-NetVerb add_net_collective(CLI::App& net) {
+Verb add_net_collective(CLI::App& net) {
   CLI::App* app =
       net.add_subcommand("collective", "how long a collective takes, and which is best");
   auto a = std::make_shared<Arguments>();

@@ -8,10 +8,10 @@ namespace weft {
 
 int net_fail(const std::string& verb, const Error& error) {
   std::fputs(fmt::format("weft net {}: {}\n", verb, error.text()).c_str(), stderr);
-  return kNetBadInput;
+  return kExitBadInput;
 }
 
-NetVerb add_net_command(CLI::App& app) {
+Verb add_net_command(CLI::App& app) {
   CLI::App* net = app.add_subcommand("net", "topologies and what moves on them");
   net->require_subcommand(1);
   net->footer(
@@ -19,13 +19,13 @@ NetVerb add_net_command(CLI::App& app) {
       "         weft net collective --topology clos:hosts=64,radix=16 --algorithm auto --bytes "
       "1GB\n"
       "         weft net iteration --job examples/flows/vgg16.yaml --scheduler fifo,bytescheduler");
-  const std::vector<NetVerb> verbs = {add_net_topology(*net), add_net_collective(*net),
-                                      add_net_coflow(*net), add_net_iteration(*net)};
+  const std::vector<Verb> verbs = {add_net_topology(*net), add_net_collective(*net),
+                                   add_net_coflow(*net), add_net_iteration(*net)};
   return {net, [verbs] {
-            for (const NetVerb& verb : verbs) {
+            for (const Verb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();
             }
-            return kNetBadInput;
+            return kExitBadInput;
           }};
 }
 

@@ -3,30 +3,23 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "verb.h"
 
 namespace weft {
-
-inline constexpr int kNetDone = 0, kNetBadInput = 2;
-
-struct NetVerb {
-  CLI::App* app = nullptr;
-  std::function<int()> run;  // returns the exit code
-};
 
 // Tells the user what was wrong with the input of a verb; returns the exit code.
 int net_fail(const std::string& verb, const Error& error);
 
-NetVerb add_net_topology(CLI::App& net);
-NetVerb add_net_collective(CLI::App& net);
-NetVerb add_net_coflow(CLI::App& net);
-NetVerb add_net_iteration(CLI::App& net);
+Verb add_net_topology(CLI::App& net);
+Verb add_net_collective(CLI::App& net);
+Verb add_net_coflow(CLI::App& net);
+Verb add_net_iteration(CLI::App& net);
 
 // Adds `net` and all its verbs. The result's app is `net`; its run() runs the verb that was named.
-NetVerb add_net_command(CLI::App& app);
+Verb add_net_command(CLI::App& app);
 
 }  // namespace weft

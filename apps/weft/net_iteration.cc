@@ -125,7 +125,7 @@ int list_schedulers() {
                std::string(one.values), std::string(one.source)});
   }
   std::fputs(table.text().c_str(), stdout);
-  return kNetDone;
+  return kExitDone;
 }
 
 void print(const IterationArguments& a, const TrainingFile& file,
@@ -171,12 +171,12 @@ int run(const IterationArguments& a) {
     if (!written.ok()) return fail(written.error());
   }
   print(a, *file, runs);
-  return kNetDone;
+  return kExitDone;
 }
 
 }  // namespace
 
-NetVerb add_net_iteration(CLI::App& net) {
+Verb add_net_iteration(CLI::App& net) {
   CLI::App* const app =
       net.add_subcommand("iteration", "time training iterations under flow schedulers");
   auto a = std::make_shared<IterationArguments>();

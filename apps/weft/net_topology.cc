@@ -125,12 +125,12 @@ int run_topology(const TopologyArguments& arguments) {
   const std::string text =
       arguments.json ? as_json(*topology, summary) : as_table(*topology, summary);
   std::fputs(text.c_str(), stdout);
-  return kNetDone;
+  return kExitDone;
 }
 
 }  // namespace
 
-NetVerb add_net_topology(CLI::App& net) {
+Verb add_net_topology(CLI::App& net) {
   const auto arguments = std::make_shared<TopologyArguments>();  // shared by parser and runner
   CLI::App* verb = net.add_subcommand("topology", "a network in figures, words and a picture");
   verb->add_option("spec", arguments->spec, "builder with parameters, or a YAML or CSV file")

@@ -9,20 +9,20 @@ namespace weft {
 
 int plan_fail(const std::string& verb, const Error& error) {
   std::fputs(fmt::format("weft plan {}: {}\n", verb, error.text()).c_str(), stderr);
-  return kPlanBadInput;
+  return kExitBadInput;
 }
 
-PlanVerb add_plan_command(CLI::App& app) {
+Verb add_plan_command(CLI::App& app) {
   CLI::App* plan = app.add_subcommand("plan", "how to train a model");
   plan->require_subcommand(1);
   plan->footer(
       "example: weft plan pipeline --schedule 1f1b,zb-h1,zb-v --stages 8 --microbatches 32");
-  const std::vector<PlanVerb> verbs = {add_plan_pipeline(*plan)};
+  const std::vector<Verb> verbs = {add_plan_pipeline(*plan)};
   return {plan, [verbs] {
-            for (const PlanVerb& verb : verbs) {
+            for (const Verb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();
             }
-            return kPlanBadInput;
+            return kExitBadInput;
           }};
 }
 

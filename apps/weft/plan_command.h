@@ -3,27 +3,20 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <string>
 
 #include "base/result.h"
+#include "verb.h"
 
 namespace weft {
-
-inline constexpr int kPlanDone = 0, kPlanNo = 1, kPlanBadInput = 2;
-
-struct PlanVerb {
-  CLI::App* app = nullptr;
-  std::function<int()> run;  // returns the exit code
-};
 
 // Tells the user what was wrong with the input of a verb; returns the exit code.
 int plan_fail(const std::string& verb, const Error& error);
 
-PlanVerb add_plan_pipeline(CLI::App& plan);
+Verb add_plan_pipeline(CLI::App& plan);
 
 // Adds `plan` and all its verbs. The result's app is `plan`; its run() runs the verb that was
 // named.
-PlanVerb add_plan_command(CLI::App& app);
+Verb add_plan_command(CLI::App& app);
 
 }  // namespace weft

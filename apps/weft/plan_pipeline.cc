@@ -198,7 +198,7 @@ int list_schedules() {
   table.row({"search", "the fastest found under --limit (default: the stages) for --times",
              "own, in the manner of Qi 2024"});
   std::fputs(table.text().c_str(), stdout);
-  return kPlanDone;
+  return kExitDone;
 }
 
 Status write_files(const PipelineArguments& a, const std::vector<TimedPipeline>& runs) {
@@ -232,7 +232,7 @@ int run(const PipelineArguments& a) {
   std::fputs(text.c_str(), stdout);
   bool all_fit = true;
   for (const TimedPipeline& one : *runs) all_fit = fits(a, one) && all_fit;
-  return all_fit ? kPlanDone : kPlanNo;
+  return all_fit ? kExitDone : kExitNo;
 }
 
 void add_times(CLI::App& app, PipelineArguments& a) {
@@ -260,7 +260,7 @@ void add_times(CLI::App& app, PipelineArguments& a) {
 
 }  // namespace
 
-PlanVerb add_plan_pipeline(CLI::App& plan) {
+Verb add_plan_pipeline(CLI::App& plan) {
   CLI::App* app = plan.add_subcommand("pipeline", "make, prove, time and draw pipeline schedules");
   auto a = std::make_shared<PipelineArguments>();
   app->add_option("--schedule", a->schedules,

@@ -1,0 +1,17 @@
+// A verb of the command line: a file of its own adds its options and gives back what runs it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace weft {
+
+// Exit codes: done; ran, but the answer is no; bad usage or input.
+inline constexpr int kExitDone = 0, kExitNo = 1, kExitBadInput = 2;
+
+struct Verb {
+  CLI::App* app = nullptr;
+  std::function<int()> run;  // returns the exit code
+};
+
+}  // namespace weft
