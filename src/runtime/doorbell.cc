@@ -19,25 +19,37 @@ long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value,
   return syscall(SYS_futex, word, operation, value, timeout, nullptr, 0);
 }
 
+// Orders what was written before against what is read from `word` afterwards. The thread sanitizer
+// does not know fences.
+std::uint32_t read_after_fence(std::atomic<std::uint32_t>& word) {
+#ifdef __SANITIZE_THREAD__
+  return word.fetch_add(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return word.load(std::memory_order_acquire);
+#endif
+}
+
 }  // namespace
 
 void Doorbell::ring() {
-  word_->rings.fetch_add(1, std::memory_order_seq_cst);
-  if (word_->sleepers.load(std::memory_order_seq_cst) != 0) {
-    futex(&word_->rings, FUTEX_WAKE, INT_MAX, nullptr);
-  }
+  if (read_after_fence(word_->sleepers) == 0) return;
+  word_->rings.fetch_add(1, std::memory_order_release);
+  futex(&word_->rings, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-void Doorbell::wait(std::uint32_t seen, Seconds at_most) {
+std::uint32_t Doorbell::announce() {
+  word_->sleepers.fetch_add(1, std::memory_order_seq_cst);
+  return read_after_fence(word_->rings);
+}
+
+void Doorbell::sleep(std::uint32_t seen, Seconds at_most) {
   const Seconds bounded = std::clamp(at_most, 0.0, 3600.0);
   timespec timeout{};
   timeout.tv_sec = static_cast<time_t>(bounded);
   timeout.tv_nsec = static_cast<long>((bounded - std::floor(bounded)) * 1e9);
-  word_->sleepers.fetch_add(1, std::memory_order_seq_cst);
-  if (word_->rings.load(std::memory_order_seq_cst) == seen) {
-    futex(&word_->rings, FUTEX_WAIT, seen, &timeout);
-  }
-  word_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  futex(&word_->rings, FUTEX_WAIT, seen, &timeout);
+  retract();
 }
 
 }  // namespace weft::runtime

@@ -1,5 +1,8 @@
 // What a rank sleeps on. Anyone may ring: other processes of the host through shared memory, the
 // threads that serve sockets, or a thread that hands in an operation.
+//
+// Nothing is lost because both sides write before they read: who rings has made its work visible
+// before it looks for sleepers; who sleeps has announced itself before it looks for work once more.
 #pragma once
 
 #include <atomic>
@@ -21,12 +24,15 @@ class Doorbell {
   // Requires: `word` outlives the doorbell.
   explicit Doorbell(DoorbellWord* word) : word_(word) {}
 
-  // To be read before looking for work; what happens later makes wait() return.
-  std::uint32_t seen() const { return word_->rings.load(std::memory_order_acquire); }
-  // Wakes whoever sleeps. Cost: one atomic addition; a system call only when somebody sleeps.
+  // Wakes whoever announced itself. Cost: a fence and a read while nobody sleeps.
   void ring();
-  // Sleeps until rung after `seen`, or for `at_most` seconds. Spurious returns are allowed.
-  void wait(std::uint32_t seen, Seconds at_most);
+
+  // Before going to sleep: announce(), look for work, then either sleep() or retract().
+  std::uint32_t announce();
+  void retract() { word_->sleepers.fetch_sub(1, std::memory_order_relaxed); }
+  // Sleeps until rung after announce() gave `seen`, or for `at_most` seconds, and retracts.
+  // Spurious returns are allowed.
+  void sleep(std::uint32_t seen, Seconds at_most);
 
  private:
   DoorbellWord* word_;

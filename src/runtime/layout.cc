@@ -1,0 +1,128 @@
+#include "runtime/layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace weft::runtime {
+namespace {
+
+using collective::Buffer;
+using collective::Operation;
+
+// floor(length * numerator / denominator) without overflow.
+std::uint64_t share(std::uint64_t length, std::uint64_t numerator, std::uint64_t denominator) {
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(length) * numerator /
+                                    denominator);
+}
+
+bool by_rank(Operation operation) {
+  return operation == Operation::kReduceScatter || operation == Operation::kAllGather ||
+         operation == Operation::kAllToAll;
+}
+
+std::uint32_t chunks_per_part(const EndpointProgram& program) {
+  const auto chunks = static_cast<std::uint32_t>(program.chunks.count);
+  if (program.operation == Operation::kAllToAll) return 1;
+  return by_rank(program.operation) ? chunks / static_cast<std::uint32_t>(program.ranks) : chunks;
+}
+
+}  // namespace
+
+Layout::Layout(const EndpointProgram& program, std::uint64_t count, std::size_t width,
+               std::uint32_t slices, const PairCounts* pairs)
+    : program_(&program), count_(count), width_(width), slices_(slices), pairs_(pairs) {
+  CHECK(slices > 0);
+  per_part_ = std::max(chunks_per_part(program), 1u);
+  if (!program.chunks.list.empty() && program.operation != Operation::kAllToAll) {
+    before_.push_back(0);
+    for (std::uint32_t j = 0; j < per_part_; ++j) {
+      before_.push_back(before_.back() + program.chunks.list[j]);
+    }
+  }
+  if (program.scratch_cells == 0) return;
+  for (std::uint32_t s = 0; s < std::min(slices, 2u); ++s) {
+    const std::uint32_t slice = s == 0 ? 0 : slices - 1;
+    for (std::int64_t c = 0; c < program.chunks.count; ++c) {
+      scratch_stride_ =
+          std::max(scratch_stride_, count_of(slice, static_cast<std::uint32_t>(c)) + 1);
+    }
+  }
+}
+
+Layout::Range Layout::slice_of(std::uint32_t slice, std::uint64_t count) const {
+  const std::uint64_t first = share(count, slice, slices_);
+  return {first, share(count, slice + 1, slices_) - first};
+}
+
+Layout::Range Layout::part_of(std::uint32_t j, std::uint64_t length) const {
+  const auto edge = [&](std::uint32_t i) {
+    if (before_.empty()) return share(length, i, per_part_);
+    return before_.back() == 0 ? 0 : share(length, before_[i], before_.back());
+  };
+  return {edge(j), edge(j + 1) - edge(j)};
+}
+
+std::uint64_t Layout::count_of(std::uint32_t slice, std::uint32_t chunk) const {
+  const std::uint64_t whole = pairs_ != nullptr ? (*pairs_)[chunk] : count_;
+  return part_of(pairs_ != nullptr ? 0 : chunk % per_part_, slice_of(slice, whole).count).count;
+}
+
+std::uint64_t Layout::pair_first(std::uint32_t cell, Buffer buffer) const {
+  const auto ranks = static_cast<std::uint32_t>(program_->ranks);
+  const auto self = static_cast<std::uint32_t>(program_->endpoint);
+  std::uint64_t first = 0;
+  for (std::uint32_t other = 0; other < cell; ++other) {
+    first += buffer == Buffer::kInput ? (*pairs_)[self * ranks + other]
+                                      : (*pairs_)[other * ranks + self];
+  }
+  return first;
+}
+
+Layout::Range Layout::at(std::uint32_t slice, const Piece& piece) const {
+  if (piece.buffer == Buffer::kScratch) {
+    return {piece.cell * scratch_stride_, count_of(slice, piece.chunk)};
+  }
+  if (pairs_ != nullptr) {
+    const Range range = slice_of(slice, (*pairs_)[piece.chunk]);
+    return {pair_first(piece.cell, piece.buffer) + range.first, range.count};
+  }
+  const Range range = slice_of(slice, count_);
+  const Range part = part_of(piece.cell % per_part_, range.count);
+  return {piece.cell / per_part_ * count_ + range.first + part.first, part.count};
+}
+
+std::size_t Layout::bytes_of(std::uint32_t slice, std::span<const Piece> pieces) const {
+  std::uint64_t elements = 0;
+  for (const Piece& piece : pieces) elements += count_of(slice, piece.chunk);
+  return static_cast<std::size_t>(elements) * width_;
+}
+
+std::uint32_t slices_for(const EndpointProgram& program, std::uint64_t count, std::size_t width,
+                         const PairCounts* pairs, std::size_t most, std::size_t slice_bytes) {
+  double all = static_cast<double>(count) * static_cast<double>(width);
+  double largest = all * program.largest_message;
+  if (by_rank(program.operation)) {
+    largest *= program.ranks;
+    all *= program.ranks;
+    if (program.operation == Operation::kAllToAll) largest *= program.ranks;
+  }
+  if (pairs != nullptr && !pairs->empty()) {
+    // Weights are not known to all, and the largest amount bounds every message of the direct way.
+    const std::uint64_t peak = *std::max_element(pairs->begin(), pairs->end());
+    largest = static_cast<double>(peak) * static_cast<double>(width);
+    all = largest;
+  }
+  // Cells are rounded to whole elements, each up by less than one.
+  const double room =
+      static_cast<double>(most) - static_cast<double>(width) *
+                                      static_cast<double>(std::max<std::int64_t>(
+                                          1, program.chunks.count / program.ranks));
+  double slices = std::ceil(largest / std::max(room, static_cast<double>(width)));
+  if (slice_bytes != 0) slices = std::max(slices, std::ceil(all / static_cast<double>(slice_bytes)));
+  return static_cast<std::uint32_t>(
+      std::clamp(slices, 1.0, static_cast<double>(kMostLiveSlices)));
+}
+
+}  // namespace weft::runtime
