@@ -96,6 +96,12 @@ std::string pairs_in_nodes(const Request& request) {
   return refusal.empty() ? pairs(request) : refusal;
 }
 
+std::string few_ranks(const Request& request) {
+  constexpr int kMostRanks = 64;  // messages grow with the square
+  if (request.ranks <= kMostRanks) return "";
+  return fmt::format("ranks is {}; at most {} are allowed", request.ranks, kMostRanks);
+}
+
 std::string some_servers(const Request& request) {
   if (request.servers >= 0 && request.servers <= kMaxEndpoints - request.ranks) return "";
   return fmt::format("servers is {}; it must lie in 0 .. {}", request.servers,
@@ -118,6 +124,7 @@ constexpr std::array kAlgorithms = {
     Algorithm{"torus", Operation::kAllReduce, a_grid, torus_all_reduce},
     Algorithm{"torus-sequential", Operation::kAllReduce, a_grid, torus_sequential_all_reduce},
     Algorithm{"direct", Operation::kAllReduce, any, direct_all_reduce},
+    Algorithm{"exchange", Operation::kAllReduce, few_ranks, exchange_all_reduce},
     Algorithm{"parameter-server", Operation::kAllReduce, some_servers, parameter_server_all_reduce},
     Algorithm{"sparse", Operation::kAllReduce, a_density, sparse_all_reduce},
     Algorithm{"in-network", Operation::kAllReduce, some_per_leaf, in_network_all_reduce},

@@ -148,6 +148,7 @@ TEST(Algorithms, RefuseWhatTheyCannotServe) {
        "direct",
        {.operation = Operation::kAllToAll, .ranks = 1, .pair_weights = {kMaxWeight + 1}},
        "a weight is"},
+      {"everybody to everybody at once", "exchange", {.ranks = 65}, "at most 64"},
       {"more pairs than can be counted",
        "direct",
        {.operation = Operation::kAllToAll, .ranks = 40000},

@@ -60,6 +60,7 @@ Schedule direct_all_to_all(const Request& request);
 Schedule direct_reduce_scatter(const Request& request);
 Schedule direct_all_gather(const Request& request);
 Schedule direct_all_reduce(const Request& request);
+Schedule exchange_all_reduce(const Request& request);
 
 // Inside the nodes, then one message to each other node.
 Schedule hierarchical_all_to_all(const Request& request);

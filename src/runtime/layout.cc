@@ -12,9 +12,9 @@ using collective::Buffer;
 using collective::Operation;
 
 // floor(length * numerator / denominator) without overflow.
+__extension__ using Wide = unsigned __int128;
 std::uint64_t share(std::uint64_t length, std::uint64_t numerator, std::uint64_t denominator) {
-  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(length) * numerator /
-                                    denominator);
+  return static_cast<std::uint64_t>(Wide{length} * numerator / denominator);
 }
 
 bool by_rank(Operation operation) {

@@ -76,6 +76,27 @@ Schedule direct_all_gather(const Request& request) {
   return schedule;
 }
 
+// One round: every rank sends all it has to every other and adds up what it gets, in the order of
+// the ranks, so that all have the same bits.
+Schedule exchange_all_reduce(const Request& request) {
+  const int p = request.ranks;
+  Schedule schedule = make_schedule(Operation::kAllReduce, "exchange", p, 1);
+  const Cells in = range(Buffer::kInput, 0, 1), out = range(Buffer::kOutput, 0, 1);
+  for (int r = 0; r < p; ++r) {
+    std::vector<Op> ops;
+    for (int i = 1; i < p; ++i) ops.push_back(send(to((r + i) % p), in));
+    for (int s = 0; s < p; ++s) {
+      if (s == r) {
+        ops.push_back(s == 0 ? copy(in, out) : Op{.kind = Kind::kReduce, .source = in, .target = out});
+      } else {
+        ops.push_back(s == 0 ? receive(to(s), out) : receive_reduce(to(s), out, out));
+      }
+    }
+    schedule.programs[static_cast<std::size_t>(r)].streams[0] = {{.ops = std::move(ops)}};
+  }
+  return schedule;
+}
+
 Schedule direct_all_reduce(const Request& request) {
   const int p = request.ranks;
   Schedule schedule = make_schedule(Operation::kAllReduce, "direct", p, p);

@@ -1,0 +1,376 @@
+#include "runtime/engine.h"
+
+#include <fmt/format.h>
+#include <immintrin.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "flow/partition.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr int kBatch = 64;           // messages taken before slices are started anew
+constexpr Seconds kLongRest = 1.0;   // a sleeper looks again after so long in any case
+constexpr std::size_t kMostStashed = 256 << 20;
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+}
+
+}  // namespace
+
+double steady_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Engine::Engine(std::vector<Transport*> transports, Doorbell bell, EngineOptions options)
+    : transports_(std::move(transports)), bell_(bell), options_(options) {}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (const auto& execution : active_) execution->fail("the process leaves the group");
+  }
+  wanted_.notify_all();
+  bell_.ring();
+  if (thread_.joinable()) thread_.join();
+  for (const auto& execution : active_) execution->clear();
+}
+
+std::size_t Engine::max_message() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t most = std::size_t{1} << 30;
+  for (const Transport* transport : transports_) most = std::min(most, transport->max_message());
+  return most;
+}
+
+Engine::GroupState& Engine::state_of(std::uint32_t group) {
+  for (GroupState& state : groups_) {
+    if (state.group == group) return state;
+  }
+  groups_.push_back({group, 0, false, ""});
+  return groups_.back();
+}
+
+std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
+  auto execution = std::make_shared<Execution>(std::move(spec));
+  {
+    const std::lock_guard lock(mutex_);
+    const OperationKey key = execution->spec().key;
+    const GroupState& state = state_of(key.group);
+    if (key.epoch != state.epoch) {
+      execution->fail("the group has changed; the operation belongs to an earlier membership");
+      return execution;
+    }
+    if (state.broken) {
+      execution->fail(state.why);
+      return execution;
+    }
+    const double priority = execution->spec().priority;
+    const auto place = std::find_if(active_.begin(), active_.end(), [&](const auto& other) {
+      return other->spec().priority > priority;
+    });
+    active_.insert(place, execution);
+    execution->begin(*this);
+    const auto stashed = std::find_if(stash_.begin(), stash_.end(),
+                                      [&](const Stashed& s) { return s.key == key; });
+    if (stashed != stash_.end()) {
+      std::vector<Parcel> parcels = std::move(stashed->parcels);
+      stash_.erase(stashed);
+      for (Parcel& parcel : parcels) execution->take(std::move(parcel), *this, true);
+    }
+    if (background) {
+      background_wanted_ = true;
+      if (!thread_.joinable()) thread_ = std::thread([this] { this->background(); });
+    }
+  }
+  if (background) {
+    wanted_.notify_one();
+    bell_.ring();  // somebody else may drive already
+  }
+  return execution;
+}
+
+bool Engine::done(const std::shared_ptr<Execution>& execution) {
+  const std::lock_guard lock(mutex_);
+  return execution->done();
+}
+
+Status Engine::wait(const std::shared_ptr<Execution>& execution) {
+  std::unique_lock lock(mutex_);
+  while (!execution->done()) {
+    if (!driving_) {
+      drive(lock, [&] { return execution->done(); });
+      continue;
+    }
+    ++waiters_;
+    ended_.wait_for(lock, std::chrono::duration<double>(kLongRest));
+    --waiters_;
+  }
+  if (!execution->failed()) return {};
+  return Error{ErrorKind::kIo, execution->failure(), ""};
+}
+
+void Engine::background() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (!driving_ && background_wanted_) {
+      drive(lock, [this] { return stopping_ || active_.empty(); });
+      if (active_.empty()) background_wanted_ = false;
+      continue;
+    }
+    // When a driver stops while operations are left, it says so by wanted_.
+    wanted_.wait_for(lock, std::chrono::duration<double>(kLongRest));
+  }
+}
+
+// Requires: the lock is held and nobody drives.
+void Engine::drive(std::unique_lock<std::mutex>& lock, const std::function<bool()>& enough) {
+  driving_ = true;
+  double idle_since = 0;
+  int looks = 0, yields = 0;
+  while (!enough()) {
+    const bool moved = step();
+    collect_ended(lock);
+    if (enough()) break;
+    if (moved) {
+      idle_since = 0;
+      looks = yields = 0;
+      continue;
+    }
+    if (++looks % 64 == 0 || options_.spin_s <= 0) {
+      const double now = steady_now();
+      check_deadlines(now);
+      collect_ended(lock);
+      if (enough()) break;
+      if (idle_since == 0) idle_since = now;
+      if (now - idle_since >= options_.spin_s) {
+        if (yields++ < options_.yields) {
+          lock.unlock();
+          sched_yield();
+          lock.lock();
+        } else {
+          rest(lock, next_deadline() - now);
+          yields = 0;
+          idle_since = 0;
+        }
+        continue;
+      }
+      lock.unlock();  // others may want to hand something in
+      _mm_pause();
+      lock.lock();
+    } else {
+      _mm_pause();
+    }
+  }
+  driving_ = false;
+  if (waiters_ > 0) ended_.notify_all();
+  if (background_wanted_ && !active_.empty()) wanted_.notify_one();
+}
+
+void Engine::rest(std::unique_lock<std::mutex>& lock, double at_most) {
+  const std::uint32_t seen = bell_.announce();
+  if (step()) {
+    bell_.retract();
+    return;
+  }
+  lock.unlock();
+  bell_.sleep(seen, std::clamp(at_most, 0.0, kLongRest));
+  lock.lock();
+}
+
+bool Engine::step() {
+  bool moved = false;
+  for (Transport* transport : transports_) {
+    Message message;
+    for (int i = 0; i < kBatch && transport->poll(message); ++i) {
+      dispatch(Parcel(message, transport, &pinned_));
+      moved = true;
+    }
+  }
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    if (active_[i]->blocked()) moved |= active_[i]->retry(*this);
+  }
+  start_slices();
+  return moved;
+}
+
+void Engine::dispatch(Parcel parcel) {
+  const OperationKey key = key_of(parcel.header());
+  for (const auto& execution : active_) {
+    if (execution->spec().key == key) {
+      execution->take(std::move(parcel), *this, pinned_ <= options_.pinned);
+      return;
+    }
+  }
+  const GroupState& state = state_of(key.group);
+  if (key.epoch < state.epoch || (key.epoch == state.epoch && state.broken)) return;
+  // Of an operation that this rank has not reached yet.
+  auto stashed = std::find_if(stash_.begin(), stash_.end(),
+                              [&](const Stashed& s) { return s.key == key; });
+  if (stashed == stash_.end()) {
+    stash_.push_back({key, {}});
+    stashed = stash_.end() - 1;
+  }
+  std::size_t bytes = 0;
+  for (const Stashed& other : stash_) {
+    for (const Parcel& held : other.parcels) bytes += held.header().bytes;
+  }
+  if (bytes > kMostStashed) return;  // a rank that floods us waits for its deadline
+  if (stash_.size() > 1 || !stashed->parcels.empty()) parcel.keep();
+  stashed->parcels.push_back(std::move(parcel));
+}
+
+void Engine::start_slices() {
+  double under_way = 0;
+  std::uint32_t count = 0;
+  for (const auto& execution : active_) {
+    under_way += static_cast<double>(execution->slices_under_way() * execution->slice_bytes());
+    count += execution->slices_under_way();
+  }
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    const auto execution = active_[i];
+    while (execution->wants_slice()) {
+      const auto bytes = static_cast<double>(execution->slice_bytes());
+      if (count > 0 && under_way + bytes > options_.credit_bytes) return;
+      const std::uint32_t before = execution->slices_under_way();
+      if (!execution->start_slice(*this)) break;
+      if (execution->slices_under_way() > before) {
+        under_way += bytes;
+        ++count;
+      }
+    }
+  }
+}
+
+void Engine::collect_ended(std::unique_lock<std::mutex>& lock) {
+  bool any = false;
+  for (std::size_t i = 0; i < active_.size();) {
+    if (!active_[i]->done()) {
+      ++i;
+      continue;
+    }
+    any = true;
+    active_[i]->clear();
+    if (active_[i]->failed()) {
+      const OperationKey key = active_[i]->spec().key;
+      GroupState& state = state_of(key.group);
+      if (!state.broken && state.epoch == key.epoch) {
+        state.broken = true;
+        state.why = active_[i]->failure();
+        failures_.push_back(active_[i]);
+        for (const auto& other : active_) {
+          if (other->spec().key.group == key.group) other->fail(state.why);
+        }
+      }
+    }
+    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+    i = 0;
+  }
+  if (any && waiters_ > 0) ended_.notify_all();
+  while (!failures_.empty()) {
+    const auto failed = failures_.back();
+    failures_.pop_back();
+    if (!tell_) continue;
+    const auto tell = tell_;
+    lock.unlock();
+    tell(failed->spec().key, failed->failure());
+    lock.lock();
+  }
+}
+
+void Engine::check_deadlines(double now) {
+  for (const auto& execution : active_) {
+    if (now < execution->spec().deadline) continue;
+    const std::vector<int> ranks = execution->waited_for();
+    execution->fail(fmt::format("{} did not end before its deadline{}",
+                                describe(execution->spec().call),
+                                ranks.empty() ? "" : "; it waits for " + ranks_text(ranks)));
+  }
+}
+
+double Engine::next_deadline() const {
+  double next = steady_now() + kLongRest;
+  for (const auto& execution : active_) next = std::min(next, execution->spec().deadline);
+  return next;
+}
+
+void Engine::break_group(std::uint32_t group, std::uint32_t epoch, const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    GroupState& state = state_of(group);
+    if (state.epoch != epoch || state.broken) return;
+    state.broken = true;
+    state.why = why;
+    for (const auto& execution : active_) {
+      if (execution->spec().key.group == group) execution->fail(why);
+    }
+    if (waiters_ > 0) ended_.notify_all();
+  }
+  bell_.ring();
+}
+
+void Engine::begin_epoch(std::uint32_t group, std::uint32_t epoch) {
+  const std::lock_guard lock(mutex_);
+  GroupState& state = state_of(group);
+  state = {group, epoch, false, ""};
+  for (const auto& execution : active_) {
+    if (execution->spec().key.group == group && execution->spec().key.epoch != epoch) {
+      execution->fail("the group has changed; the operation belongs to an earlier membership");
+    }
+  }
+  std::erase_if(stash_, [&](const Stashed& s) {
+    return s.key.group == group && s.key.epoch < epoch;
+  });
+}
+
+void Engine::on_failure(std::function<void(const OperationKey&, const std::string&)> tell) {
+  const std::lock_guard lock(mutex_);
+  tell_ = std::move(tell);
+}
+
+void Engine::on_delivery(DeliveryLog log) {
+  const std::lock_guard lock(mutex_);
+  log_ = std::move(log);
+}
+
+void Engine::pause(const std::function<void(std::vector<Transport*>&)>& work) {
+  const std::lock_guard lock(mutex_);
+  work(transports_);
+}
+
+Transport* Engine::transport_to(MemberId member) const {
+  for (Transport* transport : transports_) {
+    if (transport->reaches(member)) return transport;
+  }
+  return nullptr;
+}
+
+std::size_t Engine::together(std::span<const MemberId> to) const {
+  const Transport* transport = transport_to(to[0]);
+  std::size_t count = 1;
+  while (count < to.size() && transport_to(to[count]) == transport) ++count;
+  return count;
+}
+
+std::byte* Engine::reserve(std::span<const MemberId> to, std::size_t bytes) {
+  reserved_ = transport_to(to[0]);
+  CHECK_MSG(reserved_ != nullptr, "a member of the group cannot be reached");
+  return reserved_->reserve(to, bytes);
+}
+
+void Engine::post(std::byte* room, std::span<const MemberId> to, const Header& header) {
+  reserved_->post(room, to, header);
+}
+
+void Engine::delivered(const Header& header, std::uint32_t chunks) {
+  if (log_) log_(header, chunks);
+}
+
+}  // namespace weft::runtime

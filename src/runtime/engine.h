@@ -1,0 +1,113 @@
+// Drives the operations of one process. Whoever waits for an operation drives it, so that a small
+// one costs no hand-over between threads; a thread of its own goes on with those nobody waits for.
+//
+// Which slices are under way is decided here: the operation with the least priority number first, as
+// many bytes at a time as the credit allows (flow/partition.h), and whatever a peer has begun.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/doorbell.h"
+#include "runtime/execution.h"
+#include "runtime/transport.h"
+
+namespace weft::runtime {
+
+struct EngineOptions {
+  // How long a driver looks again and again before it sleeps. 0 when ranks exceed cores.
+  Seconds spin_s = 50e-6;
+  // Times that a driver lets others run before it sleeps, where it does not spin.
+  int yields = 0;
+  double credit_bytes = 4 << 20;
+  // Messages that may wait in the memory of the transports; more are copied out.
+  int pinned = 4;
+};
+
+// Seconds on a clock that never runs backwards, the same for all engines of a host.
+double steady_now();
+
+// What the engine tells of: a message whose bytes reached their cells.
+using DeliveryLog = std::function<void(const Header& header, std::uint32_t chunks)>;
+
+// Thread-safety: all of it.
+class Engine : private Carrier {
+ public:
+  // Requires: transports and bell outlive the engine.
+  Engine(std::vector<Transport*> transports, Doorbell bell, EngineOptions options);
+  ~Engine() override;
+
+  // Begins an operation that a later wait() drives, and the engine's thread if `background`.
+  std::shared_ptr<Execution> submit(OperationSpec spec, bool background);
+  // Until it has ended or its deadline has passed.
+  Status wait(const std::shared_ptr<Execution>& execution);
+  bool done(const std::shared_ptr<Execution>& execution);
+
+  // From now on operations of this group and epoch fail with `why`, those under way at once.
+  void break_group(std::uint32_t group, std::uint32_t epoch, const std::string& why);
+  // Messages of older epochs of the group are dropped from now on.
+  void begin_epoch(std::uint32_t group, std::uint32_t epoch);
+  // Called, without the lock, when an operation ended with an error that others do not know of.
+  void on_failure(std::function<void(const OperationKey&, const std::string& why)> tell);
+  void on_delivery(DeliveryLog log);
+  // Runs `work` under the engine's lock, while nothing moves: transports may be changed.
+  void pause(const std::function<void(std::vector<Transport*>& transports)>& work);
+  // The most that one message may carry to any member.
+  std::size_t max_message() const;
+
+ private:
+  struct Stashed {
+    OperationKey key;
+    std::vector<Parcel> parcels;
+  };
+  struct GroupState {
+    std::uint32_t group = 0, epoch = 0;
+    bool broken = false;
+    std::string why;
+  };
+
+  std::size_t together(std::span<const MemberId> to) const override;
+  std::byte* reserve(std::span<const MemberId> to, std::size_t bytes) override;
+  void post(std::byte* room, std::span<const MemberId> to, const Header& header) override;
+  void delivered(const Header& header, std::uint32_t chunks) override;
+
+  Transport* transport_to(MemberId member) const;
+  bool step();
+  void dispatch(Parcel parcel);
+  void start_slices();
+  void collect_ended(std::unique_lock<std::mutex>& lock);
+  void drive(std::unique_lock<std::mutex>& lock, const std::function<bool()>& enough);
+  void rest(std::unique_lock<std::mutex>& lock, double until);
+  void check_deadlines(double now);
+  double next_deadline() const;
+  GroupState& state_of(std::uint32_t group);
+  void background();
+
+  std::vector<Transport*> transports_;
+  Doorbell bell_;
+  EngineOptions options_;
+  mutable std::mutex mutex_;
+  std::condition_variable ended_;   // something ended, or the driver stopped
+  std::condition_variable wanted_;  // the background thread has something to drive
+  bool driving_ = false, stopping_ = false;
+  int waiters_ = 0;
+  std::vector<std::shared_ptr<Execution>> active_;  // in order of priority, then submission
+  std::vector<Stashed> stash_;
+  std::vector<GroupState> groups_;
+  std::vector<std::shared_ptr<Execution>> failures_;  // to be told of
+  std::function<void(const OperationKey&, const std::string&)> tell_;
+  DeliveryLog log_;
+  bool background_wanted_ = false;
+  int pinned_ = 0;
+  Transport* reserved_ = nullptr;  // by whom the last room was given
+  std::thread thread_;
+};
+
+}  // namespace weft::runtime

@@ -1,0 +1,146 @@
+// One operation on its way: its calls are compared with those of the other ranks, then its slices
+// run through the program of this endpoint. Driven by the engine, under the engine's lock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/layout.h"
+#include "runtime/parcel.h"
+#include "runtime/program.h"
+
+namespace weft::runtime {
+
+// By which an operation is known on all ranks.
+struct OperationKey {
+  std::uint32_t group = 0, epoch = 0, stream = 0, sequence = 0;
+  bool operator==(const OperationKey&) const = default;
+};
+inline OperationKey key_of(const Header& header) {
+  return {header.group, header.epoch, header.stream, header.sequence};
+}
+
+struct OperationSpec {
+  OperationKey key;
+  Call call;
+  // What this rank does; nullptr: nothing but comparing calls, which is a barrier.
+  std::shared_ptr<const EndpointProgram> program;
+  std::shared_ptr<const std::vector<MemberId>> members;  // by endpoint
+  int rank = 0;                                          // our endpoint
+  // Every rank hears from every other in the first round, so data may go without comparing first.
+  bool hears_all = false;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::shared_ptr<const PairCounts> pairs;
+  std::uint32_t slices = 1;
+  double priority = 0;  // the least goes first
+  double deadline = 0;  // on the engine's clock
+};
+
+// What an execution needs of the world.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  // How many of the first destinations one message can be for. Ensures: at least 1.
+  virtual std::size_t together(std::span<const MemberId> to) const = 0;
+  // As in Transport. Requires: together(to) == to.size().
+  virtual std::byte* reserve(std::span<const MemberId> to, std::size_t bytes) = 0;
+  virtual void post(std::byte* room, std::span<const MemberId> to, const Header& header) = 0;
+  // Called when a message was applied: bytes reached their cells. For logs and the recorder.
+  virtual void delivered(const Header& header, std::uint32_t chunk_count) = 0;
+};
+
+class Execution {
+ public:
+  explicit Execution(OperationSpec spec);
+
+  const OperationSpec& spec() const { return spec_; }
+  bool done() const { return finished_ || failed_; }
+  bool failed() const { return failed_; }
+  const std::string& failure() const { return failure_; }
+  // Ends it now. The sentence says why.
+  void fail(std::string why);
+  // Gives back all messages it holds. Requires: done().
+  void clear();
+
+  // Begins: calls are compared, or the first slice sent.
+  void begin(Carrier& carrier);
+  // Takes a message for this operation. Ensures: what can be done with it is done.
+  void take(Parcel parcel, Carrier& carrier, bool may_pin);
+  // Goes on where there was no room. Whether something moved.
+  bool retry(Carrier& carrier);
+  // Starts one more slice if there is one. Whether it did.
+  bool start_slice(Carrier& carrier);
+  bool wants_slice() const {
+    return agreed_ && !done() && spec_.program != nullptr && next_slice_ < spec_.slices;
+  }
+  std::uint32_t slices_under_way() const { return under_way_; }
+  std::size_t slice_bytes() const { return slice_bytes_; }
+  bool blocked() const { return blocked_ > 0; }
+  bool agreed() const { return agreed_; }
+  // Ranks whose message is waited for, for error messages.
+  std::vector<int> waited_for() const;
+
+ private:
+  struct LaneRun {
+    std::uint16_t lane = 0;
+    bool blocked = false;  // waits for room
+    bool done = false;
+    std::size_t round = 0, next_send = 0, next_step = 0;
+    std::size_t reached = 0;  // destinations of the current send that have it
+    std::uint64_t ahead = 0, ahead_next = 0;  // sends that were forwarded already, by place
+    std::vector<Parcel> waiting;
+  };
+  struct SliceRun {
+    std::uint32_t slice = 0;
+    std::vector<LaneRun> lanes;
+    std::size_t open = 0;
+    std::unique_ptr<std::byte[]> scratch;
+  };
+  struct Opinion {  // a call and a rank that made it
+    Call call;
+    std::uint32_t rank = 0;
+    std::uint32_t spare = 0;
+  };
+
+  void agree(Carrier& carrier);
+  void finish_agreement();
+  void merge(const Parcel& parcel);
+  bool fits(const Parcel& parcel);
+  SliceRun& run_of(std::uint32_t slice);
+  void advance(SliceRun& run, LaneRun& lane, Carrier& carrier);
+  bool try_send(SliceRun& run, LaneRun& lane, const Step& step, Carrier& carrier);
+  bool try_step(SliceRun& run, LaneRun& lane, const Step& step, Carrier& carrier);
+  bool try_forward(SliceRun& run, LaneRun& lane, const Step& step, const Parcel& parcel,
+                   Carrier& carrier);
+  void apply(SliceRun& run, const Step& step, const Parcel& parcel);
+  void work_locally(SliceRun& run, const Step& step);
+  void end_slice(SliceRun& run);
+  std::byte* address(SliceRun& run, const Piece& piece) const;
+  Header header_for(const SliceRun& run, const LaneRun& lane, const Step& step) const;
+  std::span<const MemberId> members_of(const Step& step);
+
+  OperationSpec spec_;
+  std::optional<Layout> layout_;
+  std::unique_ptr<std::byte[]> own_input_;  // where the schedule needs it apart from the output
+  bool finished_ = false, failed_ = false, agreed_ = false;
+  std::string failure_;
+  int agreement_round_ = 0;
+  bool agreement_sent_ = false;
+  Opinion low_, high_;
+  std::vector<Parcel> agreement_;  // arrived before their round
+  std::vector<Parcel> early_;      // data that came before the calls were compared
+  std::uint32_t next_slice_ = 0, under_way_ = 0, ended_ = 0;
+  std::size_t slice_bytes_ = 0;
+  int blocked_ = 0;  // lanes, and the agreement
+  std::vector<std::unique_ptr<SliceRun>> runs_;  // by slice, those under way
+  std::vector<std::unique_ptr<SliceRun>> spare_;
+  std::vector<MemberId> to_;
+};
+
+}  // namespace weft::runtime
