@@ -221,9 +221,9 @@ bool Execution::try_send(SliceRun& run, LaneRun& lane, const Step& step, Carrier
     std::byte* room = carrier.reserve(to, bytes);
     if (room == nullptr) return false;
     std::byte* at = room;
-    for (const Piece& piece : step.source) {
-      const std::size_t size = layout_->count_of(run.slice, piece.chunk) * layout_->width();
-      move_bytes(at, address(run, piece), size);
+    for (const Cell& cell : step.source) {
+      const std::size_t size = layout_->count_of(run.slice, cell.chunk) * layout_->width();
+      move_bytes(at, address(run, cell), size);
       at += size;
     }
     carrier.post(room, to, header_for(run, lane, step));
@@ -333,9 +333,9 @@ void Execution::end_slice(SliceRun& run) {
   if (++ended_ == spec_.slices) finished_ = true;
 }
 
-std::byte* Execution::address(SliceRun& run, const Piece& piece) const {
-  const std::size_t offset = layout_->at(run.slice, piece).first * layout_->width();
-  switch (piece.buffer) {
+std::byte* Execution::address(SliceRun& run, const Cell& cell) const {
+  const std::size_t offset = layout_->at(run.slice, cell).first * layout_->width();
+  switch (cell.buffer) {
     case Buffer::kInput: return const_cast<std::byte*>(spec_.input) + offset;  // only read
     case Buffer::kOutput: return spec_.output + offset;
     case Buffer::kScratch: return run.scratch.get() + offset;

@@ -121,7 +121,7 @@ class Execution {
   void apply(SliceRun& run, const Step& step, const Parcel& parcel);
   void work_locally(SliceRun& run, const Step& step);
   void end_slice(SliceRun& run);
-  std::byte* address(SliceRun& run, const Piece& piece) const;
+  std::byte* address(SliceRun& run, const Cell& cell) const;
   Header header_for(const SliceRun& run, const LaneRun& lane, const Step& step) const;
   std::span<const MemberId> members_of(const Step& step);
 

@@ -80,22 +80,22 @@ std::uint64_t Layout::pair_first(std::uint32_t cell, Buffer buffer) const {
   return first;
 }
 
-Layout::Range Layout::at(std::uint32_t slice, const Piece& piece) const {
-  if (piece.buffer == Buffer::kScratch) {
-    return {piece.cell * scratch_stride_, count_of(slice, piece.chunk)};
+Layout::Range Layout::at(std::uint32_t slice, const Cell& cell) const {
+  if (cell.buffer == Buffer::kScratch) {
+    return {cell.index * scratch_stride_, count_of(slice, cell.chunk)};
   }
   if (pairs_ != nullptr) {
-    const Range range = slice_of(slice, (*pairs_)[piece.chunk]);
-    return {pair_first(piece.cell, piece.buffer) + range.first, range.count};
+    const Range range = slice_of(slice, (*pairs_)[cell.chunk]);
+    return {pair_first(cell.index, cell.buffer) + range.first, range.count};
   }
   const Range range = slice_of(slice, count_);
-  const Range part = part_of(piece.cell % per_part_, range.count);
-  return {piece.cell / per_part_ * count_ + range.first + part.first, part.count};
+  const Range part = part_of(cell.index % per_part_, range.count);
+  return {cell.index / per_part_ * count_ + range.first + part.first, part.count};
 }
 
-std::size_t Layout::bytes_of(std::uint32_t slice, std::span<const Piece> pieces) const {
+std::size_t Layout::bytes_of(std::uint32_t slice, std::span<const Cell> cells) const {
   std::uint64_t elements = 0;
-  for (const Piece& piece : pieces) elements += count_of(slice, piece.chunk);
+  for (const Cell& cell : cells) elements += count_of(slice, cell.chunk);
   return static_cast<std::size_t>(elements) * width_;
 }
 

@@ -32,14 +32,14 @@ class Layout {
   };
   // Elements of a cell in its buffer; scratch is laid out anew for every slice.
   // Requires: slice < slices().
-  Range at(std::uint32_t slice, const Piece& piece) const;
+  Range at(std::uint32_t slice, const Cell& cell) const;
   // Elements that the chunk has in the slice.
   std::uint64_t count_of(std::uint32_t slice, std::uint32_t chunk) const;
   // Elements of the slice in a part.
   Range slice(std::uint32_t slice) const { return slice_of(slice, count_); }
-  // Bytes of scratch memory for one slice, and of the pieces together.
+  // Bytes of scratch memory for one slice, and of the cells together.
   std::size_t scratch_bytes() const { return scratch_stride_ * program_->scratch_cells * width_; }
-  std::size_t bytes_of(std::uint32_t slice, std::span<const Piece> pieces) const;
+  std::size_t bytes_of(std::uint32_t slice, std::span<const Cell> cells) const;
 
  private:
   Range slice_of(std::uint32_t slice, std::uint64_t count) const;

@@ -79,18 +79,18 @@ class Follower {
     }
   }
 
-  std::uint32_t& held(int endpoint, const Piece& piece) {
-    return held_[static_cast<std::size_t>(endpoint)][static_cast<std::size_t>(piece.buffer)]
-                [piece.cell];
+  std::uint32_t& held(int endpoint, const Cell& cell) {
+    return held_[static_cast<std::size_t>(endpoint)][static_cast<std::size_t>(cell.buffer)]
+                [cell.index];
   }
 
-  std::vector<Piece> pieces(const Lane& lane, const Cells& cells) {
-    std::vector<Piece> out;
+  std::vector<Cell> cells_of(const Lane& lane, const Cells& cells) {
+    std::vector<Cell> out;
     for (int j = 0; j < cells.count; ++j) {
-      Piece piece{cells.buffer, static_cast<std::uint32_t>(cells.at(lane.cursor.iteration(), j)),
+      Cell cell{cells.buffer, static_cast<std::uint32_t>(cells.at(lane.cursor.iteration(), j)),
                   0};
-      piece.chunk = held(lane.endpoint, piece);
-      out.push_back(piece);
+      cell.chunk = held(lane.endpoint, cell);
+      out.push_back(cell);
     }
     return out;
   }
@@ -103,11 +103,11 @@ class Follower {
 
   Step send_step(const Lane& lane, const Op& op) {
     const int peer = op.peer.at(lane.cursor.iteration());
-    Step step{.kind = Kind::kSend, .peers = {peer}, .source = pieces(lane, op.source)};
+    Step step{.kind = Kind::kSend, .peers = {peer}, .source = cells_of(lane, op.source)};
     const Pair pair{lane.endpoint, peer, lane.stream};
     step.index = sent_[pair]++;
     std::vector<std::uint32_t> chunks;
-    for (const Piece& piece : step.source) chunks.push_back(piece.chunk);
+    for (const Cell& cell : step.source) chunks.push_back(cell.chunk);
     under_way_[pair].push_back(std::move(chunks));
     return step;
   }
@@ -150,11 +150,11 @@ class Follower {
     Step step{.kind = op.kind};
     std::vector<std::uint32_t> chunks;
     if (takes(op.kind) && !receive(lane, op, step, chunks)) return false;
-    if (op.kind != Kind::kReceive) step.source = pieces(lane, op.source);
+    if (op.kind != Kind::kReceive) step.source = cells_of(lane, op.source);
     if (op.kind == Kind::kCopy || op.kind == Kind::kReduce) {
-      for (const Piece& piece : step.source) chunks.push_back(piece.chunk);
+      for (const Cell& cell : step.source) chunks.push_back(cell.chunk);
     }
-    step.target = pieces(lane, op.target);
+    step.target = cells_of(lane, op.target);
     CHECK_MSG(chunks.size() == step.target.size(), "the schedule was not verified");
     for (std::size_t j = 0; j < chunks.size(); ++j) {
       step.target[j].chunk = chunks[j];
@@ -194,24 +194,24 @@ class Follower {
   std::map<Pair, std::uint32_t> sent_, received_;
 };
 
-bool names(const std::vector<Piece>& pieces, const Piece& piece) {
-  return std::any_of(pieces.begin(), pieces.end(), [&](const Piece& p) {
-    return p.buffer == piece.buffer && p.cell == piece.cell;
+bool names(const std::vector<Cell>& cells, const Cell& cell) {
+  return std::any_of(cells.begin(), cells.end(), [&](const Cell& p) {
+    return p.buffer == cell.buffer && p.index == cell.index;
   });
 }
 
-// Whether the value that `piece` has after `step` of `rounds[at]` is read by anything but the send
+// Whether the value that `cell` has after `step` of `rounds[at]` is read by anything but the send
 // that forwards it, before it is written again. With in-place schedules input and output are the
 // same memory: a read of either counts.
 bool read_later(const EndpointProgram& program, const std::vector<ProgramRound>& rounds,
-                std::size_t at, std::size_t step, const Piece& piece, int forwards) {
+                std::size_t at, std::size_t step, const Cell& cell, int forwards) {
   const auto reads = [&](const Step& s) {
-    Piece other = piece;
-    if (program.in_place && piece.buffer != Buffer::kScratch) {
-      other.buffer = piece.buffer == Buffer::kInput ? Buffer::kOutput : Buffer::kInput;
+    Cell other = cell;
+    if (program.in_place && cell.buffer != Buffer::kScratch) {
+      other.buffer = cell.buffer == Buffer::kInput ? Buffer::kOutput : Buffer::kInput;
       if (names(s.source, other)) return true;
     }
-    return names(s.source, piece) || (s.kind == Kind::kReduce && names(s.target, piece));
+    return names(s.source, cell) || (s.kind == Kind::kReduce && names(s.target, cell));
   };
   for (std::size_t r = at; r < rounds.size(); ++r) {
     if (r > at) {
@@ -222,10 +222,10 @@ bool read_later(const EndpointProgram& program, const std::vector<ProgramRound>&
     }
     for (std::size_t i = r == at ? step + 1 : 0; i < rounds[r].steps.size(); ++i) {
       if (reads(rounds[r].steps[i])) return true;
-      if (names(rounds[r].steps[i].target, piece)) return false;
+      if (names(rounds[r].steps[i].target, cell)) return false;
     }
   }
-  return piece.buffer == Buffer::kOutput;  // the result
+  return cell.buffer == Buffer::kOutput;  // the result
 }
 
 // Finds receives whose result goes on to the next at once, and results that nobody else reads.
@@ -254,8 +254,8 @@ void find_forwards(EndpointProgram& program) {
 void summarise(EndpointProgram& program) {
   const auto weight_of = [&](const Step& step) {
     double weight = 0;
-    for (const Piece& piece : step.source) {
-      weight += static_cast<double>(program.chunks.at(piece.chunk));
+    for (const Cell& cell : step.source) {
+      weight += static_cast<double>(program.chunks.at(cell.chunk));
     }
     return weight;
   };

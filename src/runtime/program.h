@@ -12,20 +12,20 @@
 namespace weft::runtime {
 
 // A cell of one of the three buffers, and the chunk in it.
-struct Piece {
+struct Cell {
   collective::Buffer buffer = collective::Buffer::kInput;
-  std::uint32_t cell = 0;
+  std::uint32_t index = 0;
   std::uint32_t chunk = 0;
-  bool operator==(const Piece&) const = default;
+  bool operator==(const Cell&) const = default;
 };
 
 struct Step {
   collective::Kind kind = collective::Kind::kSend;
   std::vector<int> peers = {};  // sends: all that get the same message; receives: one
   std::uint32_t index = 0;      // of the message among those of the pair on this lane
-  // Source and target of the operation, piece by piece; `source` is empty in a receive, `target` in
+  // Source and target of the operation, cell by cell; `source` is empty in a receive, `target` in
   // a send.
-  std::vector<Piece> source = {}, target = {};
+  std::vector<Cell> source = {}, target = {};
   // Receives and reductions: nothing reads the target again before it is written anew, but for the
   // send that `forwards` names.
   bool target_unread = false;
@@ -50,7 +50,7 @@ struct EndpointProgram {
   collective::Weights chunks;
   std::vector<std::vector<ProgramRound>> lanes;  // one per stream of the schedule
   std::uint32_t scratch_cells = 0;
-  std::uint32_t scratch_most_chunk = 0;  // pieces of scratch hold any chunk: room for the largest
+  std::uint32_t scratch_most_chunk = 0;  // cells of scratch hold any chunk: room for the largest
   double largest_message = 0;            // part of the weight of all chunks, at most, in one message
 
   // Endpoints that messages come from or go to.

@@ -1,0 +1,134 @@
+// The ranks of a job, and what they do together. One object per process; sub-groups share it.
+//
+// An operation that fails (a rank died, calls differ, a deadline passed, it was cancelled) breaks
+// the group: every later operation gives the same error, on every rank, until the ranks that are
+// left agree on a new membership with reform(). Nothing of the old membership is accepted then.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "runtime/call.h"
+#include "runtime/net/secret.h"
+
+namespace weft::runtime {
+
+struct GroupOptions {
+  std::string store;        // host:port of the rendezvous store
+  Secret secret;            // of the job
+  std::uint64_t job = 0;    // number of the job, the same on all ranks
+  std::uint32_t job_epoch = 0;
+  std::uint32_t member = 0;  // unique in the job; without a launcher the rank
+  int rank = 0;
+  int ranks = 1;
+  bool join = false;          // joins a running group instead of forming one
+  std::string interface_address;  // where to listen; "": 127.0.0.1 when all is on one host
+  Seconds start_deadline_s = 60;
+  Seconds deadline_s = 1800;  // of an operation that names none
+  Seconds silence_s = 2.5;    // without a sign of life, after which a member is unreachable
+  int streams = 2;            // TCP connections per pair
+  std::string congestion;     // TCP congestion control; "": reno
+  double pace_bytes_per_s = 0;  // 0: none
+  int dscp = 0;
+  bool encrypt = false;
+  bool shared_memory = true;  // false: TCP also inside a host
+  double credit_bytes = 4 << 20;
+  std::string algorithm;  // of all-reduce; "": by size
+
+  // From the environment that `weft launch` (or torchrun, with WEFT_STORE) gives. Errors name the
+  // variable.
+  static Result<GroupOptions> from_environment();
+};
+
+struct CallOptions {
+  Seconds deadline_s = 0;    // 0: the group's
+  std::uint32_t stream = 0;  // operations of one stream are matched in the order of their calls
+  double priority = 0;       // the least goes first
+};
+
+// An operation under way. Dropping it lets it go on; the buffers must stay until it has ended.
+class Work {
+ public:
+  virtual ~Work() = default;
+  // Until it ended. An error says why it failed and names ranks. May be called by several threads.
+  virtual Status wait() = 0;
+  virtual bool done() = 0;
+  // Gives up: it fails here and, since the others would wait in vain, on every rank.
+  virtual void cancel() = 0;
+};
+
+// Who takes part. Seats are the ranks the job was started with; a new member takes a free one.
+struct Membership {
+  std::uint32_t job_epoch = 0;
+  std::uint32_t number = 0;          // rises with every change
+  int rank = 0;                      // of this process among `members`
+  std::vector<std::uint32_t> members;  // by rank
+  std::vector<int> seats;              // by rank
+  std::uint32_t epoch() const { return (job_epoch << 20) | number; }
+  int size() const { return static_cast<int>(members.size()); }
+};
+
+class Group {
+ public:
+  // Meets the other ranks. The error says who is missing after the deadline.
+  static Result<std::shared_ptr<Group>> start(const GroupOptions& options);
+  virtual ~Group() = default;
+
+  virtual Membership membership() const = 0;
+  int rank() const { return membership().rank; }
+  int size() const { return membership().size(); }
+
+  // Buffers are of `count` elements: of the vector (all-reduce, broadcast, reduce: `data` in and
+  // out), or of one rank's part (the others: the long side has size() parts).
+  using WorkPtr = std::shared_ptr<Work>;
+  virtual WorkPtr all_reduce(void* data, std::uint64_t count, DataType, ReduceOp,
+                             const CallOptions& = {}) = 0;
+  virtual WorkPtr broadcast(void* data, std::uint64_t count, DataType, int root,
+                            const CallOptions& = {}) = 0;
+  virtual WorkPtr reduce(void* data, std::uint64_t count, DataType, ReduceOp, int root,
+                         const CallOptions& = {}) = 0;
+  virtual WorkPtr all_gather(const void* in, void* out, std::uint64_t count, DataType,
+                             const CallOptions& = {}) = 0;
+  virtual WorkPtr reduce_scatter(const void* in, void* out, std::uint64_t count, DataType, ReduceOp,
+                                 const CallOptions& = {}) = 0;
+  virtual WorkPtr all_to_all(const void* in, void* out, std::uint64_t count, DataType,
+                             const CallOptions& = {}) = 0;
+  // Amounts by rank: what we send to it and get from it.
+  virtual WorkPtr all_to_all_v(const void* in, std::span<const std::uint64_t> sends, void* out,
+                               std::span<const std::uint64_t> receives, DataType,
+                               const CallOptions& = {}) = 0;
+  virtual WorkPtr barrier(const CallOptions& = {}) = 0;
+  // Matched by (peer, tag), in order.
+  virtual WorkPtr send(const void* data, std::uint64_t count, DataType, int to, std::uint32_t tag,
+                       const CallOptions& = {}) = 0;
+  virtual WorkPtr receive(void* data, std::uint64_t count, DataType, int from, std::uint32_t tag,
+                          const CallOptions& = {}) = 0;
+  // Like all_reduce(...)->wait(), driven by the caller alone: the fastest way for small data.
+  virtual Status all_reduce_now(void* data, std::uint64_t count, DataType, ReduceOp,
+                                const CallOptions& = {}) = 0;
+
+  // A group of some of the ranks, which all call it, in the same order, with the same list.
+  // A change of membership breaks it.
+  virtual Result<std::shared_ptr<Group>> subgroup(const std::vector<int>& ranks) = 0;
+
+  // After an error, or when joiners() is not 0: agrees with the others on who is left. Every rank
+  // that lives must call it. Ensures: those left out are confirmed dead, or a strict majority
+  // remains; else an error at the deadline, after which the process should end.
+  virtual Result<Membership> reform(Seconds deadline_s) = 0;
+  // Processes that wait to be taken in by the next reform(), as far as this rank knows.
+  virtual int joiners() const = 0;
+  // Why the group is broken; empty: it is not.
+  virtual std::string broken() const = 0;
+  // Members that died or left since the last change, in words: "rank 2 (member 2) died".
+  virtual std::vector<int> lost_seats() const = 0;
+  // Says goodbye, so that others do not take the end of this process for a death.
+  virtual void leave() = 0;
+};
+
+}  // namespace weft::runtime
