@@ -1,0 +1,56 @@
+// What members say to each other outside of operations, as JSON in frames of control connections.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/member/reform.h"
+
+namespace weft::runtime {
+
+// A member is lost, or is alive after all. Passed on to everybody.
+struct Verdict {
+  MemberId member = 0;
+  Life life = Life::kAlive;
+  std::string why;
+  bool operator==(const Verdict&) const = default;
+};
+// An operation failed in a way that the others cannot see. Passed on to everybody.
+struct Broken {
+  std::uint32_t group = 0, epoch = 0;
+  std::string why;
+  bool operator==(const Broken&) const = default;
+};
+// A process wants to be taken in. Passed on to everybody.
+struct Join {
+  MemberInfo info;
+  bool operator==(const Join&) const = default;
+};
+// The receiver is not a member any more.
+struct Fenced {
+  std::uint32_t number = 0;  // of the membership that goes on without it
+  bool operator==(const Fenced&) const = default;
+};
+// The sender leaves of its own will.
+struct Leaving {
+  bool operator==(const Leaving&) const = default;
+};
+// Which operations the receiver has begun; the answer lists the next sequence of each stream.
+struct Progress {
+  bool answer = false;
+  std::uint32_t group = 0, epoch = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> streams;  // stream, next sequence
+  bool operator==(const Progress&) const = default;
+};
+
+using ControlMessage = std::variant<Ready, Propose, Accept, Commit, Verdict, Broken, Join, Fenced,
+                                    Leaving, Progress>;
+
+std::string to_text(const ControlMessage& message);
+// From another process: every field is checked.
+Result<ControlMessage> control_from(std::string_view text);
+
+}  // namespace weft::runtime
