@@ -51,17 +51,26 @@ Layout::Layout(const EndpointProgram& program, std::uint64_t count, std::size_t 
   }
 }
 
+// Long ranges are cut where cache lines begin, for the sake of the vector code.
+std::uint64_t Layout::edge(std::uint64_t length, std::uint64_t numerator,
+                           std::uint64_t denominator) const {
+  const std::uint64_t at = share(length, numerator, denominator);
+  const std::uint64_t grain = std::max<std::uint64_t>(1, 64 / width_);
+  if (numerator == denominator || length / denominator < 16 * grain) return at;
+  return at / grain * grain;
+}
+
 Layout::Range Layout::slice_of(std::uint32_t slice, std::uint64_t count) const {
-  const std::uint64_t first = share(count, slice, slices_);
-  return {first, share(count, slice + 1, slices_) - first};
+  const std::uint64_t first = edge(count, slice, slices_);
+  return {first, edge(count, slice + 1, slices_) - first};
 }
 
 Layout::Range Layout::part_of(std::uint32_t j, std::uint64_t length) const {
-  const auto edge = [&](std::uint32_t i) {
-    if (before_.empty()) return share(length, i, per_part_);
-    return before_.back() == 0 ? 0 : share(length, before_[i], before_.back());
+  const auto at = [&](std::uint32_t i) {
+    if (before_.empty()) return edge(length, i, per_part_);
+    return before_.back() == 0 ? 0 : edge(length, before_[i], before_.back());
   };
-  return {edge(j), edge(j + 1) - edge(j)};
+  return {at(j), at(j + 1) - at(j)};
 }
 
 std::uint64_t Layout::count_of(std::uint32_t slice, std::uint32_t chunk) const {
@@ -114,11 +123,11 @@ std::uint32_t slices_for(const EndpointProgram& program, std::uint64_t count, st
     largest = static_cast<double>(peak) * static_cast<double>(width);
     all = largest;
   }
-  // Cells are rounded to whole elements, each up by less than one.
+  // Slices and cells are rounded to whole elements or cache lines, each up by less than one.
   const double room =
-      static_cast<double>(most) - static_cast<double>(width) *
-                                      static_cast<double>(std::max<std::int64_t>(
-                                          1, program.chunks.count / program.ranks));
+      static_cast<double>(most) -
+      static_cast<double>(std::max<std::size_t>(64, width)) *
+          static_cast<double>(2 + std::max<std::int64_t>(1, program.chunks.count / program.ranks));
   double slices = std::ceil(largest / std::max(room, static_cast<double>(width)));
   if (slice_bytes != 0) slices = std::max(slices, std::ceil(all / static_cast<double>(slice_bytes)));
   return static_cast<std::uint32_t>(

@@ -42,6 +42,8 @@ class Layout {
   std::size_t bytes_of(std::uint32_t slice, std::span<const Cell> cells) const;
 
  private:
+  std::uint64_t edge(std::uint64_t length, std::uint64_t numerator,
+                     std::uint64_t denominator) const;
   Range slice_of(std::uint32_t slice, std::uint64_t count) const;
   // The range of chunk j of `per_part_` in `length` elements.
   Range part_of(std::uint32_t j, std::uint64_t length) const;

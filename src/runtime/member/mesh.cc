@@ -1,0 +1,284 @@
+#include "runtime/member/mesh.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::uint16_t kMessage = 1;  // kind of frame; the other is the beat
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string label_of(MemberId member) { return fmt::format("member {}", member); }
+
+std::optional<MemberId> member_of(const std::string& label) {
+  constexpr std::string_view kPrefix = "member ";
+  MemberId member = 0;
+  if (!label.starts_with(kPrefix)) return std::nullopt;
+  const char* end = label.data() + label.size();
+  const auto [last, error] = std::from_chars(label.data() + kPrefix.size(), end, member);
+  if (error != std::errc{} || last != end) return std::nullopt;
+  return member;
+}
+
+}  // namespace
+
+Mesh::Mesh(Reactor& reactor, Connection::Settings settings, MemberId self, const Options& options,
+           Events events)
+    : reactor_(reactor),
+      settings_(std::move(settings)),
+      self_(self),
+      options_(options),
+      events_(std::move(events)),
+      reform_(View{options.job_epoch, 0, {}}, MemberInfo{self, -1, "", "", "", ""}),
+      alive_(std::make_shared<bool>(true)) {
+  settings_.identity.label = label_of(self);
+}
+
+Result<std::unique_ptr<Mesh>> Mesh::open(Reactor& reactor, const std::string& address,
+                                         const Connection::Settings& settings, MemberId self,
+                                         const Options& options, Events events) {
+  std::unique_ptr<Mesh> mesh(new Mesh(reactor, settings, self, options, std::move(events)));
+  Mesh* raw = mesh.get();
+  auto listener = Listener::open(
+      reactor, address, mesh->settings_,
+      [raw](const std::shared_ptr<Connection>& connection) { raw->accepted(connection); });
+  if (!listener.ok()) return listener.error();
+  mesh->listener_ = std::move(*listener);
+  reactor.call([raw] {
+    raw->last_beat_ns_ = raw->watched_since_ns_ = now_ns();
+    raw->timer_ = raw->reactor_.after(raw->options_.beat_s, [raw] { raw->beat(); });
+  });
+  return mesh;
+}
+
+Mesh::~Mesh() {
+  listener_.reset();
+  reactor_.call([this] {
+    *alive_ = false;
+    reactor_.cancel(timer_);
+    for (auto& [member, link] : links_) link.connection->close();
+    links_.clear();
+  });
+}
+
+void Mesh::begin(const View& view, const MemberInfo& self) {
+  reactor_.call([&] {
+    own_ = self;
+    reform_ = Reform(view, self);
+    watch();
+  });
+}
+
+void Mesh::join(const std::vector<MemberInfo>& members, const MemberInfo& self) {
+  reactor_.call([&] {
+    joining_ = true;
+    own_ = self;
+    known_ = members;
+    for (const MemberInfo& member : members) {
+      if (member.id != self_ && !links_.contains(member.id)) connect(member, 1.0, false);
+      send(member.id, Join{own_});
+    }
+  });
+}
+
+void Mesh::want(const MemberInfo& self) {
+  reactor_.call([&] {
+    own_ = self;
+    if (fenced_) return;
+    reform_.want(self);
+    flush();
+  });
+}
+
+void Mesh::give_up() {
+  reactor_.call([&] { reform_.give_up(); });
+}
+
+void Mesh::tell(const Broken& broken) {
+  reactor_.call([&] {
+    if (broken_.insert({broken.group, broken.epoch}).second) flood(broken, self_);
+  });
+}
+
+void Mesh::ask_progress(std::uint32_t group, std::uint32_t epoch) {
+  reactor_.call([&] {
+    for (const MemberInfo& member : reform_.current().members) {
+      if (member.id != self_) send(member.id, Progress{false, group, epoch, {}});
+    }
+  });
+}
+
+void Mesh::leave() {
+  reactor_.call([&] {
+    leaving_ = true;
+    for (auto& [member, link] : links_) {
+      if (link.connection->open()) {
+        link.connection->send(kMessage, to_text(ControlMessage{Leaving{}}));
+        link.connection->finish();
+      }
+    }
+  });
+}
+
+std::string Mesh::waits_for() {
+  std::string text;
+  reactor_.call([&] { text = reform_.waits_for(); });
+  return text;
+}
+
+std::size_t Mesh::connections() {
+  std::size_t count = 0;
+  reactor_.call([&] { count = links_.size(); });
+  return count;
+}
+
+void Mesh::accepted(const std::shared_ptr<Connection>& connection) {
+  const auto member = member_of(connection->peer_label());
+  if (!member || connection->purpose() != Purpose::kControl) {
+    connection->close();
+    return;
+  }
+  adopt(*member, connection);
+}
+
+void Mesh::adopt(MemberId member, const std::shared_ptr<Connection>& connection) {
+  // Both sides may have called each other at once; the connection before goes on being read.
+  connection->set_events(events_for(member, false));
+  links_[member] = {connection, now_ns()};
+  questioned_.erase(member);
+}
+
+Connection::Events Mesh::events_for(MemberId member, bool probing) {
+  Connection::Events events;
+  const std::weak_ptr<bool> alive = alive_;
+  const auto gone = [alive] {
+    const auto strong = alive.lock();
+    return strong == nullptr || !*strong;
+  };
+  events.on_frame = [this, gone, member](std::uint16_t kind, ByteView body) {
+    if (gone()) return;
+    const auto link = links_.find(member);
+    if (link != links_.end()) link->second.heard_ns = now_ns();
+    if (kind == kMessage) {
+      received(member, {reinterpret_cast<const char*>(body.data()), body.size()});
+    }
+  };
+  events.on_close = [this, gone, member, probing](End end, const std::string& reason) {
+    if (gone()) return;
+    if (probing) {
+      probed(member, end);
+    } else {
+      const auto link = links_.find(member);
+      if (link != links_.end() && link->second.connection->closed()) {
+        closed(member, link->second.connection.get(), reason);
+      }
+    }
+  };
+  return events;
+}
+
+void Mesh::connect(const MemberInfo& info, Seconds deadline_s, bool probing) {
+  const auto address = resolve(info.control);
+  if (!address.ok()) {
+    if (probing) probed(info.id, End::kTimedOut);
+    return;
+  }
+  auto slot = std::make_shared<std::shared_ptr<Connection>>();
+  Connection::Events events = events_for(info.id, probing);
+  const std::weak_ptr<bool> alive = alive_;
+  events.on_open = [this, alive, slot, info, probing] {
+    const auto strong = alive.lock();
+    const std::shared_ptr<Connection> connection = std::move(*slot);
+    if (strong == nullptr || !*strong || connection == nullptr) return;
+    if (member_of(connection->peer_label()) != info.id) {
+      connection->close();
+      links_.erase(info.id);
+      if (probing) probed(info.id, End::kRefused);  // another process has its port
+      return;
+    }
+    adopt(info.id, connection);
+    flush();
+  };
+  *slot = Connection::connect(reactor_, *address, settings_, Purpose::kControl, deadline_s,
+                              std::move(events));
+  if (!probing) links_[info.id] = {*slot, now_ns()};
+}
+
+void Mesh::closed(MemberId member, const Connection* which, const std::string& reason) {
+  const auto link = links_.find(member);
+  if (link == links_.end() || link->second.connection.get() != which) return;
+  links_.erase(link);
+  if (!leaving_) question(member, reason);
+}
+
+void Mesh::received(MemberId from, std::string_view body) {
+  auto message = control_from(body);
+  if (!message.ok()) {
+    const auto link = links_.find(from);
+    if (link != links_.end()) {
+      link->second.connection->fail(End::kBadFrame, message.error().what);
+    }
+    return;
+  }
+  handle(from, *message);
+  flush();
+}
+
+void Mesh::send(MemberId to, const ControlMessage& message) {
+  if (to == self_) return;
+  auto link = links_.find(to);
+  if (link == links_.end()) {
+    const MemberInfo* info = info_of(to);
+    if (info == nullptr) return;
+    connect(*info, options_.silence_s, false);
+    link = links_.find(to);
+    if (link == links_.end()) return;
+  }
+  link->second.connection->send(kMessage, to_text(message));
+}
+
+void Mesh::flood(const ControlMessage& message, MemberId except) {
+  const std::string text = to_text(message);
+  for (auto& [member, link] : links_) {
+    if (member != except && link.connection->open()) link.connection->send(kMessage, text);
+  }
+}
+
+const MemberInfo* Mesh::info_of(MemberId member) const {
+  if (const MemberInfo* info = reform_.current().find(member)) return info;
+  for (const MemberInfo& info : known_) {
+    if (info.id == member) return &info;
+  }
+  return nullptr;
+}
+
+std::string Mesh::name_of_member(MemberId member) const {
+  const int rank = reform_.current().rank_of(member);
+  return rank < 0 ? fmt::format("member {}", member)
+                  : fmt::format("rank {} (member {})", rank, member);
+}
+
+void Mesh::watch() {
+  const View& view = reform_.current();
+  const int size = static_cast<int>(view.members.size());
+  const int rank = view.rank_of(self_);
+  watched_since_ns_ = now_ns();
+  for (int distance = 1; distance < size; distance *= 2) {
+    for (const int other : {(rank + distance) % size, (rank - distance % size + size) % size}) {
+      const MemberInfo& info = view.members[static_cast<std::size_t>(other)];
+      if (info.id == self_ || links_.contains(info.id) || self_ > info.id) continue;
+      connect(info, options_.silence_s, false);
+    }
+  }
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,202 @@
+// The part of Mesh that decides who lives, and what it does with what members say.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/member/mesh.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::uint16_t kBeat = 2;
+constexpr Seconds kProbes[] = {0.03, 0.2, 0.8};  // how long each call to a lost member may take
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+void Mesh::handle(MemberId from, const ControlMessage& message) {
+  if (const auto* ready = std::get_if<Ready>(&message)) {
+    if (reform_.current().find(from) == nullptr && ready->number < reform_.current().number) {
+      send(from, Fenced{reform_.current().number});
+      return;
+    }
+    reform_.take(from, *ready);
+  } else if (const auto* propose = std::get_if<Propose>(&message)) {
+    reform_.take(from, *propose);
+  } else if (const auto* accept = std::get_if<Accept>(&message)) {
+    reform_.take(from, *accept);
+  } else if (const auto* commit = std::get_if<Commit>(&message)) {
+    reform_.take(*commit);
+  } else if (const auto* verdict = std::get_if<Verdict>(&message)) {
+    take(from, *verdict);
+  } else if (const auto* broken = std::get_if<Broken>(&message)) {
+    if (broken_.insert({broken->group, broken->epoch}).second) {
+      flood(*broken, from);
+      events_.on_broken(*broken);
+    }
+  } else if (const auto* join = std::get_if<Join>(&message)) {
+    const std::size_t before = reform_.joiners();
+    reform_.add_joiner(join->info);
+    if (reform_.joiners() != before) {
+      known_.push_back(join->info);
+      flood(*join, from);
+    }
+    joiners_ = static_cast<int>(reform_.joiners());
+  } else if (const auto* fenced = std::get_if<Fenced>(&message)) {
+    if (fenced->number > reform_.current().number && !fenced_) {
+      fenced_ = true;
+      events_.on_fenced(
+          fmt::format("this process (member {}) was left out: membership {} goes on without it",
+                      self_, fenced->number));
+    }
+  } else if (std::get_if<Leaving>(&message) != nullptr) {
+    links_.erase(from);
+    judge(from, Life::kDead, "left");
+  } else if (const auto* progress = std::get_if<Progress>(&message)) {
+    if (progress->answer) {
+      events_.on_progress(from, *progress);
+    } else {
+      send(from, events_.progress(progress->group, progress->epoch));
+    }
+  }
+}
+
+void Mesh::take(MemberId from, const Verdict& verdict) {
+  if (verdict.member == self_ || reform_.life_of(verdict.member) == Life::kDead) return;
+  if (reform_.current().find(verdict.member) == nullptr && reform_.joiners() == 0) return;
+  if (verdict.life == Life::kDead) {
+    judge(verdict.member, Life::kDead, verdict.why);
+  } else if (verdict.life == Life::kUnreachable && !questioned_.contains(verdict.member)) {
+    question(verdict.member, verdict.why + fmt::format(" (says member {})", from));
+  }
+}
+
+void Mesh::question(MemberId member, const std::string& why) {
+  const bool concerns =
+      reform_.current().find(member) != nullptr || info_of(member) != nullptr;
+  if (!concerns || fenced_ || questioned_.contains(member) ||
+      reform_.life_of(member) == Life::kDead) {
+    return;
+  }
+  questioned_[member] = {0, why};
+  probe(member);
+}
+
+void Mesh::probe(MemberId member) {
+  const auto found = questioned_.find(member);
+  const MemberInfo* info = info_of(member);
+  if (found == questioned_.end() || info == nullptr) return;
+  connect(*info, kProbes[found->second.first], true);
+}
+
+void Mesh::probed(MemberId member, End end) {
+  const auto found = questioned_.find(member);
+  if (found == questioned_.end()) return;  // it has called us meanwhile
+  const std::string why = found->second.second;
+  if (end == End::kRefused || end == End::kBadProof) {
+    questioned_.erase(found);
+    judge(member, Life::kDead, why);
+  } else if (++found->second.first < static_cast<int>(std::size(kProbes))) {
+    probe(member);
+    return;
+  } else {
+    questioned_.erase(found);
+    judge(member, Life::kUnreachable, why);
+  }
+  flush();
+}
+
+void Mesh::judge(MemberId member, Life life, const std::string& why) {
+  const bool joiner = reform_.current().find(member) == nullptr;
+  const Life before = reform_.life_of(member);
+  if (!joiner && (before == Life::kDead || before == life)) return;
+  const std::string sentence =
+      fmt::format("{} {}: {}", name_of_member(member),
+                  life == Life::kDead ? (why == "left" ? "left" : "died") : "is unreachable", why);
+  reform_.believe(member, life);
+  joiners_ = static_cast<int>(reform_.joiners());
+  if (joiner) return;
+  flood(Verdict{member, life, why}, member);
+  events_.on_lost(why == "left" ? name_of_member(member) + " left" : sentence);
+}
+
+void Mesh::beat() {
+  const std::int64_t now = now_ns();
+  const auto silence = static_cast<std::int64_t>(options_.silence_s * 1e9);
+  timer_ = reactor_.after(options_.beat_s, [this] { beat(); });
+  // Who did not run for so long was perhaps given up by the others.
+  if (now - last_beat_ns_ > silence / 2) reform_.doubt_all();
+  const bool lapsed = now - last_beat_ns_ > silence;
+  last_beat_ns_ = now;
+  std::vector<MemberId> silent;
+  for (auto& [member, link] : links_) {
+    if (lapsed) link.heard_ns = now;
+    if (link.connection->open()) link.connection->send(kBeat, "");
+    if (now - link.heard_ns > silence) silent.push_back(member);
+  }
+  for (const MemberId member : silent) {
+    links_[member].connection->close();
+    links_.erase(member);
+    question(member, fmt::format("no sign of life for {} s", options_.silence_s));
+  }
+  // Those that should have called us by now.
+  if (!joining_ && now - watched_since_ns_ > silence) {
+    const View& view = reform_.current();
+    const int size = static_cast<int>(view.members.size());
+    const int rank = view.rank_of(self_);
+    for (int distance = 1; distance < size && rank >= 0; distance *= 2) {
+      for (const int other : {(rank + distance) % size, (rank - distance % size + size) % size}) {
+        const MemberId member = view.members[static_cast<std::size_t>(other)].id;
+        if (member != self_ && !links_.contains(member) &&
+            reform_.life_of(member) == Life::kAlive) {
+          question(member, "it never called");
+        }
+      }
+    }
+  }
+  // One that cannot be reached may come back.
+  for (const MemberInfo& member : std::vector(reform_.current().members)) {
+    if (reform_.life_of(member.id) == Life::kUnreachable && !links_.contains(member.id)) {
+      connect(member, options_.beat_s * 2, false);
+    }
+  }
+  reform_.nudge();
+  if (joining_) {
+    for (const MemberInfo& member : std::vector(known_)) {
+      if (member.id != self_) send(member.id, Join{own_});
+    }
+  }
+  flush();
+}
+
+void Mesh::flush() {
+  const View before = reform_.current();
+  for (const ReformMessage& message : reform_.outgoing()) {
+    std::visit([&](const auto& body) { send(message.to, ControlMessage{body}); }, message.body);
+  }
+  if (reform_.changed()) installed(before);
+}
+
+void Mesh::installed(const View& before) {
+  const View view = reform_.current();
+  joining_ = false;
+  joiners_ = static_cast<int>(reform_.joiners());
+  std::erase_if(known_, [&](const MemberInfo& info) { return view.find(info.id) != nullptr; });
+  for (const MemberInfo& member : before.members) {
+    const auto link = links_.find(member.id);
+    if (view.find(member.id) != nullptr || link == links_.end()) continue;
+    send(member.id, Fenced{view.number});
+    link->second.connection->finish();
+    links_.erase(member.id);
+  }
+  watch();
+  events_.on_view(view);
+}
+
+}  // namespace weft::runtime
