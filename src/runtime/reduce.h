@@ -38,7 +38,7 @@ void combine_many(std::byte* target, std::span<const std::byte* const> sources, 
 
 // Divides every element, which ends an average. Integers are cut towards zero; 16-bit floats are
 // divided in float32.
-// Requires: divisor above 0 and, for uint8, nothing more: a divisor above 255 gives 0.
+// Requires: divisor above 0.
 void scale_down(std::byte* target, std::size_t count, DataType type, std::uint32_t divisor);
 
 }  // namespace weft::runtime
