@@ -18,11 +18,14 @@ constexpr Seconds kLinger = 2;
 
 End end_of(int code) {
   switch (code) {
-    case ECONNREFUSED: return End::kRefused;
+    case ECONNREFUSED:
+      return End::kRefused;
     case ECONNRESET:
     case EPIPE:
-    case ECONNABORTED: return End::kReset;
-    default: return End::kTimedOut;  // ETIMEDOUT, EHOSTUNREACH, ENETDOWN and their like
+    case ECONNABORTED:
+      return End::kReset;
+    default:
+      return End::kTimedOut;  // ETIMEDOUT, EHOSTUNREACH, ENETDOWN and their like
   }
 }
 
@@ -34,8 +37,8 @@ std::vector<Piece> owned(std::span<const Piece> pieces) {
       result.push_back(piece);
       continue;
     }
-    const auto copy = std::make_shared<const std::vector<std::byte>>(piece.bytes.begin(),
-                                                                      piece.bytes.end());
+    const auto copy =
+        std::make_shared<const std::vector<std::byte>>(piece.bytes.begin(), piece.bytes.end());
     result.push_back({*copy, copy});
   }
   return result;
@@ -51,12 +54,18 @@ std::size_t bytes_of(std::span<const Piece> pieces) {
 
 std::string_view name_of(End end) {
   switch (end) {
-    case End::kClosedByPeer: return "closed by the other side";
-    case End::kReset: return "reset";
-    case End::kTimedOut: return "timed out";
-    case End::kRefused: return "refused";
-    case End::kBadProof: return "bad proof";
-    case End::kBadFrame: return "bad frame";
+    case End::kClosedByPeer:
+      return "closed by the other side";
+    case End::kReset:
+      return "reset";
+    case End::kTimedOut:
+      return "timed out";
+    case End::kRefused:
+      return "refused";
+    case End::kBadProof:
+      return "bad proof";
+    case End::kBadFrame:
+      return "bad frame";
   }
   return "an unknown end";
 }
@@ -85,9 +94,8 @@ std::shared_ptr<Connection> Connection::accept(Reactor& reactor, int descriptor,
 
 void Connection::send(std::uint16_t kind, std::span<const Piece> pieces) {
   if (!reactor_.inside()) {
-    reactor_.post([self = shared_from_this(), kind, kept = owned(pieces)] {
-      self->send(kind, kept);
-    });
+    reactor_.post(
+        [self = shared_from_this(), kind, kept = owned(pieces)] { self->send(kind, kept); });
     return;
   }
   queue(kind, pieces);
@@ -234,9 +242,8 @@ void Connection::watch() {
     watched_ = wanted;
     return;
   }
-  const Status added = reactor_.add(descriptor_, wanted, [self = shared_from_this()](auto events) {
-    self->handle(events);
-  });
+  const Status added = reactor_.add(
+      descriptor_, wanted, [self = shared_from_this()](auto events) { self->handle(events); });
   registered_ = added.ok();
   watched_ = wanted;
   if (!added.ok()) fail(End::kTimedOut, added.error().what);

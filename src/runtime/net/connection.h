@@ -49,8 +49,8 @@ class Connection : public std::enable_shared_from_this<Connection>, private Fram
     Seconds handshake_s = 2;                 // in which the other side must have proved itself
   };
 
-  // From any thread. Tries again until the deadline while nobody answers; a proof that fails ends it
-  // at once.
+  // From any thread. Tries again until the deadline while nobody answers; a proof that fails ends
+  // it at once.
   static std::shared_ptr<Connection> connect(Reactor& reactor, const SocketAddress& address,
                                              const Settings& settings, Purpose purpose,
                                              Seconds deadline_s, Events events);

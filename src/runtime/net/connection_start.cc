@@ -37,8 +37,7 @@ Seconds Connection::left_s() const {
 }
 
 void Connection::attempt() {
-  descriptor_ =
-      socket(address_.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  descriptor_ = socket(address_.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor_ < 0) return attempt_failed(End::kTimedOut, std::strerror(errno));
   // Buffer sizes count only when they are set before the connection is made.
   refused_ = apply_options(descriptor_, settings_.options);
@@ -76,8 +75,8 @@ void Connection::attempt_failed(End end, const std::string& reason) {
 }
 
 void Connection::timed_out() {
-  lost_in_handshake(End::kTimedOut, state_ == State::kShaking ? "no answer in the handshake"
-                                                              : "no answer");
+  lost_in_handshake(End::kTimedOut,
+                    state_ == State::kShaking ? "no answer in the handshake" : "no answer");
 }
 
 // Both sides are connected; now they prove themselves.
@@ -108,8 +107,8 @@ void Connection::lost_in_handshake(End end, const std::string& reason) {
   if (!connects_) return fail(end, reason);
   const bool hung_up = end == End::kClosedByPeer || end == End::kReset;
   if (state_ == State::kShaking && hung_up && handshake_->proved()) {
-    return fail(End::kBadProof, fmt::format("{} refused our proof: it has another secret",
-                                            text_of(address_)));
+    return fail(End::kBadProof,
+                fmt::format("{} refused our proof: it has another secret", text_of(address_)));
   }
   attempt_failed(end, state_ == State::kShaking && hung_up
                           ? "it hung up in the handshake; it may be of another job or version"
@@ -122,7 +121,9 @@ void Connection::read_handshake() {
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   if (got <= 0) {
     const bool reset = got < 0 && errno == ECONNRESET;
-    return lost_in_handshake(got == 0 ? End::kClosedByPeer : reset ? End::kReset : End::kTimedOut,
+    return lost_in_handshake(got == 0 ? End::kClosedByPeer
+                             : reset  ? End::kReset
+                                      : End::kTimedOut,
                              got == 0 ? "the other side hung up" : std::strerror(errno));
   }
   shaking_bytes_ += static_cast<std::size_t>(got);

@@ -61,7 +61,8 @@ TEST_F(ConnectionTest, CarriesLargeFramesFromMemoryThatIsKept) {
     const auto connection = connect(server.where(), ours_);
     const auto memory = std::make_shared<std::vector<std::byte>>(1 << 20, std::byte{42});
     const std::string start = "a start";
-    const std::vector<Piece> pieces = {{view_of(start)}, {ByteView(*memory).first((1 << 20) - 7), memory}};
+    const std::vector<Piece> pieces = {{view_of(start)},
+                                       {ByteView(*memory).first((1 << 20) - 7), memory}};
     connection->send(7, pieces);
     EXPECT_TRUE(log_.wait("7: 1048576 bytes"));
     EXPECT_TRUE(eventually([&] { return memory.use_count() == 2; })) << "held after it was sent";
@@ -201,7 +202,8 @@ TEST_F(ConnectionTest, AFrameAboveTheLimitEndsTheConnection) {
   EXPECT_TRUE(server.log.wait("bad frame"));
   // Writing on goes nowhere and raises no signal.
   for (int i = 0; i < 100; ++i) connection->send(1, std::string(100, 'x'));
-  EXPECT_TRUE(eventually([&] { return log_.has("closed by the other side") || log_.has("reset"); }));
+  EXPECT_TRUE(
+      eventually([&] { return log_.has("closed by the other side") || log_.has("reset"); }));
 }
 
 TEST_F(ConnectionTest, FinishWritesWhatIsQueuedFirst) {
@@ -229,7 +231,8 @@ TEST_F(ConnectionTest, CloseFromWithinAnEventIsSafe) {
     log.add(captured);
   };
   reactor_->call([&] {
-    connection = Connection::connect(*reactor_, server.where(), ours_, Purpose::kControl, 5, events);
+    connection =
+        Connection::connect(*reactor_, server.where(), ours_, Purpose::kControl, 5, events);
   });
   for (int i = 0; i < 3; ++i) connection->send(7, "x");
   EXPECT_TRUE(log.wait(captured));

@@ -43,8 +43,8 @@ testing::AssertionResult Log::wait(const std::string& line) const {
   if (changed_.wait_for(lock, std::chrono::duration<double>(kTestDeadline), has)) {
     return testing::AssertionSuccess();
   }
-  return testing::AssertionFailure() << "no '" << line << "' among "
-                                     << testing::PrintToString(lines_);
+  return testing::AssertionFailure()
+         << "no '" << line << "' among " << testing::PrintToString(lines_);
 }
 
 Connection::Events Log::events() {
@@ -86,9 +86,7 @@ TestListener::~TestListener() {
   });
 }
 
-std::string TestListener::address() const {
-  return fmt::format("127.0.0.1:{}", listener->port());
-}
+std::string TestListener::address() const { return fmt::format("127.0.0.1:{}", listener->port()); }
 
 Connection::Settings test_settings(const Secret& secret, const std::string& label) {
   Connection::Settings settings;

@@ -51,9 +51,12 @@ Parse check_whole(ByteView bytes, std::size_t label_at) {
 
 std::string_view name_of(Purpose purpose) {
   switch (purpose) {
-    case Purpose::kStore: return "store";
-    case Purpose::kControl: return "control";
-    case Purpose::kData: return "data";
+    case Purpose::kStore:
+      return "store";
+    case Purpose::kControl:
+      return "control";
+    case Purpose::kData:
+      return "data";
   }
   return "an unknown purpose";
 }

@@ -1,5 +1,5 @@
-// The bytes of every connection (docs/wire.md): a handshake in which both sides prove that they know
-// the job's secret, then frames. Pure functions of bytes; nothing here reads a socket.
+// The bytes of every connection (docs/wire.md): a handshake in which both sides prove that they
+// know the job's secret, then frames. Pure functions of bytes; nothing here reads a socket.
 #pragma once
 
 #include <cstddef>

@@ -7,9 +7,12 @@ template <typename Message>
 Handshake::State take(ByteView& in, Message& message, std::string& bytes, bool& heard) {
   std::size_t used = 0;
   switch (decode(in, message, used)) {
-    case Parse::kMore: return Handshake::State::kGoing;
-    case Parse::kBad: return Handshake::State::kStranger;
-    case Parse::kDone: break;
+    case Parse::kMore:
+      return Handshake::State::kGoing;
+    case Parse::kBad:
+      return Handshake::State::kStranger;
+    case Parse::kDone:
+      break;
   }
   bytes.assign(reinterpret_cast<const char*>(in.data()), used);
   in = in.subspan(used);

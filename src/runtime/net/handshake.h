@@ -1,4 +1,5 @@
-// The handshake of a connection as a state machine over bytes: hello, challenge, proof, counter-proof.
+// The handshake of a connection as a state machine over bytes: hello, challenge, proof,
+// counter-proof.
 #pragma once
 
 #include <memory>

@@ -166,8 +166,7 @@ void Reactor::run_posted() {
 void Reactor::run() {
   std::array<epoll_event, 64> events{};
   while (true) {
-    const int count =
-        epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), wait_ms());
+    const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), wait_ms());
     CHECK(count >= 0 || errno == EINTR);
     bool woken = false;
     for (int i = 0; i < count; ++i) {

@@ -53,8 +53,7 @@ struct Seal::Cipher {
   ~Cipher() { EVP_CIPHER_CTX_free(context); }
 };
 
-Seal::Seal(const Secret& secret, const Nonce& connector, const Nonce& listener,
-           Direction direction)
+Seal::Seal(const Secret& secret, const Nonce& connector, const Nonce& listener, Direction direction)
     : cipher_(std::make_unique<Cipher>()) {
   CHECK(cipher_->context != nullptr);
   cipher_->key = derive(secret, connector, listener, direction);

@@ -1,5 +1,5 @@
-// Encryption of frames: AES-256-GCM with one key for each direction of each connection. A frame that
-// was changed, left out, doubled or moved does not open.
+// Encryption of frames: AES-256-GCM with one key for each direction of each connection. A frame
+// that was changed, left out, doubled or moved does not open.
 #pragma once
 
 #include <cstdint>

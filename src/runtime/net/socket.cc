@@ -85,8 +85,7 @@ Result<SocketAddress> resolve(const std::string& address) {
   const int code = getaddrinfo(parts->host.c_str(), parts->port.c_str(), &hints, &found);
   if (code != 0) {
     return Error{ErrorKind::kNotFound,
-                 fmt::format("the host of '{}' is not known: {}", address, gai_strerror(code)),
-                 ""};
+                 fmt::format("the host of '{}' is not known: {}", address, gai_strerror(code)), ""};
   }
   SocketAddress result;
   std::memcpy(&result.storage, found->ai_addr, found->ai_addrlen);
@@ -129,9 +128,8 @@ std::string apply_options(int descriptor, const SocketOptions& options) {
   Refusals refusals;
   set(descriptor, IPPROTO_TCP, TCP_NODELAY, options.no_delay ? 1 : 0);
   if (!options.congestion.empty()) {
-    const bool done =
-        setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, options.congestion.data(),
-                   static_cast<socklen_t>(options.congestion.size())) == 0;
+    const bool done = setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, options.congestion.data(),
+                                 static_cast<socklen_t>(options.congestion.size())) == 0;
     refusals.check(done, "congestion control '" + options.congestion + "'");
   }
   if (options.pacing_bytes_per_s > 0) {
@@ -168,8 +166,8 @@ std::string refused_options(const SocketOptions& options) {
 Result<int> open_listening(const std::string& address) {
   const auto where = resolve(address);
   if (!where.ok()) return where.error();
-  const int descriptor = socket(where->storage.ss_family,
-                                SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int descriptor =
+      socket(where->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   bool done = descriptor >= 0;
   if (done) {
     set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -185,8 +183,8 @@ Result<int> open_listening(const std::string& address) {
                              address.substr(address.rfind(':') + 1), address),
                  "choose another port; 0 takes any that is free"};
   }
-  return Error{ErrorKind::kIo,
-               fmt::format("cannot listen at {}: {}", address, std::strerror(code)), ""};
+  return Error{ErrorKind::kIo, fmt::format("cannot listen at {}: {}", address, std::strerror(code)),
+               ""};
 }
 
 int port_of(int descriptor) {
