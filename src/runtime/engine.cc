@@ -102,6 +102,18 @@ bool Engine::done(const std::shared_ptr<Execution>& execution) {
   return execution->done();
 }
 
+void Engine::cancel(const std::shared_ptr<Execution>& execution) {
+  {
+    const std::lock_guard lock(mutex_);
+    execution->fail(fmt::format("{} was cancelled by rank {}", describe(execution->spec().call),
+                                execution->spec().rank));
+    background_wanted_ = true;  // the others are told by whoever drives
+    if (!thread_.joinable()) thread_ = std::thread([this] { background(); });
+  }
+  wanted_.notify_one();
+  bell_.ring();
+}
+
 Status Engine::wait(const std::shared_ptr<Execution>& execution) {
   std::unique_lock lock(mutex_);
   while (!execution->done()) {
@@ -340,9 +352,35 @@ void Engine::on_delivery(DeliveryLog log) {
   log_ = std::move(log);
 }
 
-void Engine::pause(const std::function<void(std::vector<Transport*>&)>& work) {
+void Engine::replace(std::vector<Transport*> transports, const EngineOptions& options) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& execution : active_) {
+      execution->fail("the group has changed; the operation belongs to an earlier membership");
+      execution->clear();
+    }
+    stash_.clear();
+    transports_ = std::move(transports);
+    options_ = options;
+  }
+  bell_.ring();
+}
+
+void Engine::break_all(std::uint32_t epoch, const std::string& why) {
+  std::vector<std::uint32_t> groups;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const GroupState& state : groups_) groups.push_back(state.group);
+  }
+  for (const std::uint32_t group : groups) break_group(group, epoch, why);
+}
+
+std::string Engine::broken(std::uint32_t group) const {
   const std::lock_guard lock(mutex_);
-  work(transports_);
+  for (const GroupState& state : groups_) {
+    if (state.group == group && state.broken) return state.why;
+  }
+  return "";
 }
 
 Transport* Engine::transport_to(MemberId member) const {
@@ -361,8 +399,8 @@ std::size_t Engine::together(std::span<const MemberId> to) const {
 
 std::byte* Engine::reserve(std::span<const MemberId> to, std::size_t bytes) {
   reserved_ = transport_to(to[0]);
-  CHECK_MSG(reserved_ != nullptr, "a member of the group cannot be reached");
-  return reserved_->reserve(to, bytes);
+  // Nobody reaches a member that was just lost; the operation is about to be told.
+  return reserved_ == nullptr ? nullptr : reserved_->reserve(to, bytes);
 }
 
 void Engine::post(std::byte* room, std::span<const MemberId> to, const Header& header) {

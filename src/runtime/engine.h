@@ -49,6 +49,7 @@ class Engine : private Carrier {
   // Until it has ended or its deadline has passed.
   Status wait(const std::shared_ptr<Execution>& execution);
   bool done(const std::shared_ptr<Execution>& execution);
+  void cancel(const std::shared_ptr<Execution>& execution);
 
   // From now on operations of this group and epoch fail with `why`, those under way at once.
   void break_group(std::uint32_t group, std::uint32_t epoch, const std::string& why);
@@ -57,8 +58,12 @@ class Engine : private Carrier {
   // Called, without the lock, when an operation ended with an error that others do not know of.
   void on_failure(std::function<void(const OperationKey&, const std::string& why)> tell);
   void on_delivery(DeliveryLog log);
-  // Runs `work` under the engine's lock, while nothing moves: transports may be changed.
-  void pause(const std::function<void(std::vector<Transport*>& transports)>& work);
+  // Goes on with other transports; what is under way fails.
+  void replace(std::vector<Transport*> transports, const EngineOptions& options);
+  // All groups of this epoch.
+  void break_all(std::uint32_t epoch, const std::string& why);
+  // Why the group is broken; empty: it is not.
+  std::string broken(std::uint32_t group) const;
   // The most that one message may carry to any member.
   std::size_t max_message() const;
 

@@ -42,13 +42,12 @@ Layout::Layout(const EndpointProgram& program, std::uint64_t count, std::size_t 
     }
   }
   if (program.scratch_cells == 0) return;
-  for (std::uint32_t s = 0; s < std::min(slices, 2u); ++s) {
-    const std::uint32_t slice = s == 0 ? 0 : slices - 1;
-    for (std::int64_t c = 0; c < program.chunks.count; ++c) {
-      scratch_stride_ =
-          std::max(scratch_stride_, count_of(slice, static_cast<std::uint32_t>(c)) + 1);
-    }
+  for (std::int64_t c = 0; c < program.chunks.count; ++c) {
+    scratch_stride_ = std::max(scratch_stride_, count_of(0, static_cast<std::uint32_t>(c)));
   }
+  // Other slices and chunks may be longer by what rounding moves, twice.
+  const std::uint64_t grain = std::max<std::uint64_t>(1, 64 / width);
+  scratch_stride_ = (scratch_stride_ / grain + 4) * grain;
 }
 
 // Long ranges are cut where cache lines begin, for the sake of the vector code.

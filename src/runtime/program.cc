@@ -262,9 +262,6 @@ void summarise(EndpointProgram& program) {
   double all = 0;
   for (std::int64_t c = 0; c < program.chunks.count; ++c) {
     all += static_cast<double>(program.chunks.at(c));
-    if (program.chunks.at(c) > program.chunks.at(program.scratch_most_chunk)) {
-      program.scratch_most_chunk = static_cast<std::uint32_t>(c);
-    }
   }
   const auto note = [&](const Step& step) {
     for (const int peer : step.peers) program.peers.push_back(peer);

@@ -51,7 +51,7 @@ struct EndpointProgram {
   std::vector<std::vector<ProgramRound>> lanes;  // one per stream of the schedule
   std::uint32_t scratch_cells = 0;
   std::uint32_t scratch_most_chunk = 0;  // cells of scratch hold any chunk: room for the largest
-  double largest_message = 0;            // part of the weight of all chunks, at most, in one message
+  double largest_message = 0;  // part of the weight of all chunks, at most, in one message
 
   // Endpoints that messages come from or go to.
   std::vector<int> peers;

@@ -25,8 +25,8 @@ namespace weft::runtime {
 class Mesh {
  public:
   struct Events {
-    // The membership cannot go on; the sentence names who is lost.
-    std::function<void(const std::string& why)> on_lost;
+    // The membership of this epoch cannot go on; the sentence names who is lost.
+    std::function<void(std::uint32_t epoch, const std::string& why)> on_lost;
     std::function<void(const Broken&)> on_broken;
     // The next membership is agreed on; `self` is how we are reached in it.
     std::function<void(const View&)> on_view;

@@ -123,7 +123,8 @@ void Mesh::judge(MemberId member, Life life, const std::string& why) {
   joiners_ = static_cast<int>(reform_.joiners());
   if (joiner) return;
   flood(Verdict{member, life, why}, member);
-  events_.on_lost(why == "left" ? name_of_member(member) + " left" : sentence);
+  events_.on_lost(reform_.current().epoch(),
+                  why == "left" ? name_of_member(member) + " left" : sentence);
 }
 
 void Mesh::beat() {
@@ -197,6 +198,11 @@ void Mesh::installed(const View& before) {
   }
   watch();
   events_.on_view(view);
+  for (const MemberInfo& member : view.members) {
+    if (reform_.life_of(member.id) != Life::kAlive) {
+      events_.on_lost(view.epoch(), name_of_member(member.id) + " is lost already");
+    }
+  }
 }
 
 }  // namespace weft::runtime

@@ -102,6 +102,29 @@ std::string text_of(const SocketAddress& address) {
   return six ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
+Result<std::string> local_address_towards(const std::string& address) {
+  const auto target = resolve(address);
+  if (!target.ok()) return target.error();
+  // Connecting a datagram socket sends nothing, and the kernel picks the way.
+  const int descriptor = socket(target->storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  SocketAddress own;
+  own.size = sizeof own.storage;
+  char host[NI_MAXHOST] = {};
+  const bool found =
+      descriptor >= 0 &&
+      connect(descriptor, reinterpret_cast<const sockaddr*>(&target->storage), target->size) == 0 &&
+      getsockname(descriptor, reinterpret_cast<sockaddr*>(&own.storage), &own.size) == 0 &&
+      getnameinfo(reinterpret_cast<const sockaddr*>(&own.storage), own.size, host, sizeof host,
+                  nullptr, 0, NI_NUMERICHOST) == 0;
+  const int error = errno;
+  if (descriptor >= 0) close(descriptor);
+  if (!found) {
+    return Error{ErrorKind::kIo,
+                 fmt::format("there is no way to {}: {}", address, std::strerror(error)), ""};
+  }
+  return own.storage.ss_family == AF_INET6 ? fmt::format("[{}]", host) : std::string(host);
+}
+
 Status check_options(const SocketOptions& options) {
   const auto wrong = [](const std::string& what, const std::string& range) {
     return Error{ErrorKind::kInvalidInput, what + "; it must be " + range, ""};

@@ -40,7 +40,7 @@ Status ShmTransport::attach(MemberId member, const std::string& where) {
                  fmt::format("member {} already hears {} processes of its host", member, kRings),
                  "start fewer ranks on one host"};
   }
-  Doorbell(&peer->segment->bell).ring();  // it may wait for us to join
+  peer->segment.bell().ring();  // it may wait for us to join
   peers_.push_back(std::move(peer));
   ++counts_.connections;
   return {};
@@ -100,7 +100,7 @@ void ShmTransport::post(std::byte* room, std::span<const MemberId> to, const Hea
     entry.slot = slot;
     std::memcpy(entry.header, &header, kHeaderBytes);
     entry.turn.store(++peer->position, std::memory_order_release);
-    Doorbell(&peer->segment->bell).ring();
+    peer->segment.bell().ring();
     ++counts_.messages_sent;
     counts_.bytes_sent += header.bytes;
   }
@@ -157,7 +157,7 @@ void ShmTransport::release(const Message& message) {
     SegmentMap& segment = *peer->segment;
     segment.slots[message.token].readers.fetch_and(~(std::uint64_t{1} << peer->ring),
                                                    std::memory_order_seq_cst);
-    if (segment.wants_room.load(std::memory_order_seq_cst) != 0) Doorbell(&segment.bell).ring();
+    if (segment.wants_room.load(std::memory_order_seq_cst) != 0) peer->segment.bell().ring();
     break;
   }
   drop_gone();

@@ -1,0 +1,84 @@
+// What a process has of its job: connections, shared memory, the engine, and the membership it is
+// in. Groups are views of it.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/choice.h"
+#include "runtime/engine.h"
+#include "runtime/group.h"
+#include "runtime/member/mesh.h"
+#include "runtime/net/store.h"
+#include "runtime/shm/shm_transport.h"
+#include "runtime/tcp/tcp_transport.h"
+
+namespace weft::runtime {
+
+// The same text on all processes that can share memory: one kernel, network and user.
+std::string host_identity();
+
+class Job {
+ public:
+  static Result<std::shared_ptr<Job>> start(const GroupOptions& options);
+  ~Job();
+
+  const GroupOptions& options() const { return options_; }
+  Engine& engine() { return *engine_; }
+  View view() const;
+  Result<View> reform(Seconds deadline_s);
+  int joiners() const { return mesh_->joiners(); }
+  std::string broken() const;
+  std::vector<int> lost_seats() const;
+  void leave();
+  // The next operation of a stream. Ensures: numbers of one stream rise by one from 0.
+  std::uint32_t next_sequence(std::uint32_t group, std::uint32_t stream);
+  // Costs and hosts of the ranks given, by member.
+  GroupShape shape_of(const std::vector<MemberId>& members) const;
+  std::uint64_t connections();
+  TransportCounts counts();
+
+ private:
+  explicit Job(GroupOptions options);
+  Status open();
+  Status meet();
+  Status join();
+  MemberInfo own_info();
+  struct Local {
+    Segment segment;
+    std::unique_ptr<ShmTransport> transport;
+  };
+  Result<std::unique_ptr<Local>> make_local();
+  Result<View> wait_for_view(std::uint32_t after, double deadline, const char* what);
+  Status install(const View& view);
+  void lost(std::uint32_t epoch, const std::string& why);
+  void fenced(const std::string& why);
+  Progress progress(std::uint32_t group, std::uint32_t epoch);
+
+  GroupOptions options_;
+  std::string address_;  // without port, on which we listen
+  std::unique_ptr<StoreClient> store_;
+  std::unique_ptr<Reactor> reactor_;
+  std::unique_ptr<Mesh> mesh_;
+  std::unique_ptr<TcpTransport> tcp_;
+  std::optional<SharedBell> bell_;
+  // Of the membership, and of the one to come.
+  std::unique_ptr<Local> local_, next_;
+  std::unique_ptr<Engine> engine_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  View view_;
+  std::vector<View> agreed_;                     // not installed yet
+  std::map<std::uint32_t, std::string> losses_;  // by epoch
+  std::string fenced_;
+  std::vector<int> lost_seats_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sequences_;
+};
+
+}  // namespace weft::runtime
