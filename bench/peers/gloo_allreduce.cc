@@ -41,7 +41,8 @@ AllReduce by_halving_doubling(const Context& context) {
   return [context, objects](float* data, std::size_t count) {
     auto& object = (*objects)[{data, count}];
     if (!object) {
-      object = std::make_unique<Object>(context, std::vector<float*>{data}, static_cast<int>(count));
+      object =
+          std::make_unique<Object>(context, std::vector<float*>{data}, static_cast<int>(count));
     }
     object->run();
   };

@@ -29,9 +29,9 @@ struct Measured {
   std::function<void()> barrier;
 };
 
-// Inputs whose sum is exact in fp32 whatever the order: small whole numbers, different on every rank,
-// in a pattern whose prime length matches no library's chunks, so that a chunk that is lost, doubled
-// or put elsewhere shows. `turn` shifts the pattern: a stale result is wrong too.
+// Inputs whose sum is exact in fp32 whatever the order: small whole numbers, different on every
+// rank, in a pattern whose prime length matches no library's chunks, so that a chunk that is lost,
+// doubled or put elsewhere shows. `turn` shifts the pattern: a stale result is wrong too.
 class ExactSums {
  public:
   static constexpr std::size_t kPeriod = 4093;
@@ -134,10 +134,10 @@ inline std::string one_size(const Measured& library, std::size_t size_bytes) {
 }  // namespace measure_detail
 
 // Measures every size, on every rank at the same time: warms up, then times iterations with a
-// barrier before each, and checks the first and the last one's sums. CPU seconds are user and system
-// of the whole process in the timed iterations, barriers included.
-// Requires: the same sizes on all ranks, each a multiple of 4 bytes; at most ExactSums::kMostRanks.
-// Ensures: one line of JSON for each size.
+// barrier before each, and checks the first and the last one's sums. CPU seconds are user and
+// system of the whole process in the timed iterations, barriers included. Requires: the same sizes
+// on all ranks, each a multiple of 4 bytes; at most ExactSums::kMostRanks. Ensures: one line of
+// JSON for each size.
 inline std::string measure_all_reduce(const Measured& library,
                                       const std::vector<std::size_t>& sizes_bytes) {
   std::string lines;

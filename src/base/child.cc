@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 
 #include "base/stopwatch.h"
 
@@ -47,7 +48,7 @@ int spawn(const std::vector<std::string>& command, int output, pid_t& child) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  const int failed = posix_spawn(&child, words[0], &actions, nullptr, words.data(), environ);
+  const int failed = posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   return failed;
 }
@@ -64,18 +65,81 @@ bool drain(int fd, std::size_t limit_bytes, std::string& out) {
   }
 }
 
-// Gathers output until the child has ended (true) or the deadline has come.
-bool follow(int ended, int output, double timeout_s, std::size_t limit_bytes, std::string& out) {
-  const std::int64_t deadline = monotonic_ns() + static_cast<std::int64_t>(timeout_s * 1e9);
-  pollfd watched[] = {{ended, POLLIN, 0}, {output, POLLIN, 0}};
-  while (true) {
-    const std::int64_t left_ms = (deadline - monotonic_ns()) / 1'000'000;
-    if (left_ms <= 0) return false;
-    poll(watched, 2, static_cast<int>(std::min<std::int64_t>(left_ms + 1, 1'000'000)));
-    if (watched[1].fd >= 0 && watched[1].revents != 0 && !drain(output, limit_bytes, out)) {
-      watched[1].fd = -1;  // it closed its output; poll passes over negative numbers
+// One program under way.
+struct Child {
+  pid_t pid = 0;
+  Descriptor ended, output;  // readable when it has ended, and its standard output
+  ChildEnd end;
+  bool gone = false;
+
+  void take_code() {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    if (watched[0].revents != 0) return true;
+    end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    gone = true;
+  }
+};
+
+Status start(const std::vector<std::string>& command, Child& child) {
+  CHECK(!command.empty());
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return cannot(command[0], errno);
+  child.output.fd = ends[0];
+  const Descriptor to(ends[1]);
+  fcntl(child.output.fd, F_SETFL, O_NONBLOCK);
+  if (const int failed = spawn(command, to.fd, child.pid); failed != 0) {
+    child.gone = true;
+    return cannot(command[0], failed);
+  }
+  // By number: the header of glibc 2.36 does not declare its function for C++.
+  child.ended.fd = static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0));
+  return {};
+}
+
+// Whatever is still running is killed.
+void end_all(std::deque<Child>& children, bool timed_out, std::size_t limit_bytes) {
+  for (Child& child : children) {
+    if (!child.gone) {
+      kill(child.pid, SIGKILL);
+      child.end.timed_out = timed_out;
+      child.take_code();
+    }
+    drain(child.output.fd, limit_bytes, child.end.out);
+  }
+}
+
+// Gathers output until all have ended or the deadline has come, which is nearer once one has
+// failed.
+void follow(std::deque<Child>& children, double timeout_s, std::size_t limit_bytes,
+            bool& one_failed) {
+  std::int64_t deadline = monotonic_ns() + static_cast<std::int64_t>(timeout_s * 1e9);
+  std::vector<pollfd> watched;
+  for (const Child& child : children) {
+    if (child.ended.fd < 0) return;
+    watched.push_back({child.ended.fd, POLLIN, 0});
+    watched.push_back({child.output.fd, POLLIN, 0});
+  }
+  std::size_t running = children.size();
+  while (running > 0) {
+    const std::int64_t left_ms = (deadline - monotonic_ns()) / 1'000'000;
+    if (left_ms <= 0) return;
+    poll(watched.data(), watched.size(),
+         static_cast<int>(std::min<std::int64_t>(left_ms + 1, 1'000'000)));
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      pollfd &ended = watched[2 * i], &output = watched[2 * i + 1];
+      if (output.fd >= 0 && output.revents != 0 &&
+          !drain(output.fd, limit_bytes, children[i].end.out)) {
+        output.fd = -1;  // it closed its output; poll passes over negative numbers
+      }
+      if (ended.fd < 0 || ended.revents == 0) continue;
+      ended.fd = -1;
+      --running;
+      children[i].take_code();
+      if (children[i].end.code == 0 || one_failed) continue;
+      one_failed = true;
+      deadline = std::min(deadline, monotonic_ns() + static_cast<std::int64_t>(kGroupGraceS * 1e9));
+    }
   }
 }
 
@@ -83,28 +147,28 @@ bool follow(int ended, int output, double timeout_s, std::size_t limit_bytes, st
 
 Result<ChildEnd> run_child(const std::vector<std::string>& command, double timeout_s,
                            std::size_t limit_bytes) {
-  CHECK(!command.empty() && timeout_s > 0);
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return cannot(command[0], errno);
-  Descriptor from(ends[0]), to(ends[1]);
-  fcntl(from.fd, F_SETFL, O_NONBLOCK);
-  pid_t child = 0;
-  if (const int failed = spawn(command, to.fd, child); failed != 0) {
-    return cannot(command[0], failed);
+  auto ends = run_children({command}, timeout_s, limit_bytes);
+  if (!ends.ok()) return ends.error();
+  return std::move((*ends)[0]);
+}
+
+Result<std::vector<ChildEnd>> run_children(const std::vector<std::vector<std::string>>& commands,
+                                           double timeout_s, std::size_t limit_bytes) {
+  CHECK(!commands.empty() && timeout_s > 0);
+  std::deque<Child> children;
+  for (const auto& command : commands) {
+    if (const Status started = start(command, children.emplace_back()); !started.ok()) {
+      children.pop_back();
+      end_all(children, /*timed_out=*/false, limit_bytes);
+      return started.error();
+    }
   }
-  to.close_now();
-  // By number: the header of glibc 2.36 does not declare its function for C++.
-  const Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
-  ChildEnd end;
-  end.timed_out =
-      ended.fd < 0 || !follow(ended.fd, from.fd, std::min(timeout_s, 1e9), limit_bytes, end.out);
-  if (end.timed_out) kill(child, SIGKILL);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  drain(from.fd, limit_bytes, end.out);
-  end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return end;
+  bool one_failed = false;
+  follow(children, std::min(timeout_s, 1e9), limit_bytes, one_failed);
+  end_all(children, /*timed_out=*/!one_failed, limit_bytes);
+  std::vector<ChildEnd> ends;
+  for (Child& child : children) ends.push_back(std::move(child.end));
+  return ends;
 }
 
 }  // namespace weft

@@ -1,6 +1,11 @@
 #include "base/child.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
 
 #include "base/stopwatch.h"
 
@@ -50,6 +55,56 @@ TEST(Child, KeepsNoMoreOutputThanAllowed) {
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end->code, 0);
   EXPECT_EQ(end->out.size(), 1000u);
+}
+
+TEST(Children, RunTogetherAndGiveTheirEndsInOrder) {
+  // Each waits for what the other makes, so one after the other would never end.
+  std::string folder = testing::TempDir() + "weft-children-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const auto script = [&](const char* mine, const char* other) {
+    return fmt::format("cd {} && : >{} && while [ ! -e {} ]; do sleep 0.01; done; echo {}", folder,
+                       mine, other, mine);
+  };
+  const auto ends =
+      run_children({{"/bin/sh", "-c", script("a", "b")}, {"sh", "-c", script("b", "a")}}, 20);
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(ends.ok());
+  ASSERT_EQ(ends->size(), 2u);
+  EXPECT_EQ((*ends)[0].out, "a\n");
+  EXPECT_EQ((*ends)[1].out, "b\n");
+  EXPECT_EQ((*ends)[0].code, 0);
+  EXPECT_EQ((*ends)[1].code, 0);
+}
+
+TEST(Children, AreKilledWhenOneFailsAndAtTheDeadline) {
+  struct Row {
+    const char* why;
+    const char* script;
+    double timeout_s;
+    int code;
+    bool timed_out;
+  };
+  for (const Row& row :
+       {Row{"one fails: the other soon goes too", "exit 3", 50, 3, false},
+        Row{"the deadline comes before the grace is over", "exit 3", 0.2, 3, false},
+        Row{"one ends well: the other goes at the deadline", "exit 0", 0.2, 0, true}}) {
+    SCOPED_TRACE(row.why);
+    const std::int64_t before = monotonic_ns();
+    const auto ends = run_children({{"sh", "-c", row.script}, {"sleep", "100"}}, row.timeout_s);
+    ASSERT_TRUE(ends.ok());
+    EXPECT_EQ((*ends)[0].code, row.code);
+    EXPECT_FALSE((*ends)[0].timed_out);
+    EXPECT_EQ((*ends)[1].code, 128 + 9);
+    EXPECT_EQ((*ends)[1].timed_out, row.timed_out);
+    EXPECT_LT(monotonic_ns() - before, 45'000'000'000);
+  }
+}
+
+TEST(Children, NoneStaysWhenOneCannotBeStarted) {
+  const auto ends = run_children({{"sleep", "100"}, {"/none/such"}}, 50);
+  ASSERT_FALSE(ends.ok());
+  EXPECT_NE(ends.error().text().find("/none/such cannot be run"), std::string::npos);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // no child is left
 }
 
 TEST(Child, AProgramThatIsNotThereIsNamed) {
