@@ -9,6 +9,7 @@
 
 #include "base/stopwatch.h"
 #include "base/table.h"
+#include "bench_allreduce.h"
 #include "fabric/flow_load.h"
 #include "simgrid_peer.h"
 
@@ -151,13 +152,15 @@ Verb add_flows(CLI::App& bench) {
 }  // namespace
 
 Verb add_bench_command(CLI::App& app) {
-  CLI::App* bench = app.add_subcommand("bench", "how fast this machine simulates");
+  CLI::App* bench = app.add_subcommand("bench", "how fast this machine simulates and communicates");
   bench->require_subcommand(1);
   bench->footer(
       "example: weft bench flows --hosts 65536 --flows 65536 --json\n"
-      "         weft bench flows --pattern ring --hosts 16384");
-  const Verb flows = add_flows(*bench);
-  return {bench, flows.run};
+      "         weft bench flows --pattern ring --hosts 16384\n"
+      "         weft bench allreduce --ranks 4 --sizes 4KB,1MB,64MB");
+  const Verb flows = add_flows(*bench), allreduce = add_bench_allreduce(*bench);
+  return {bench,
+          [flows, allreduce] { return flows.app->parsed() ? flows.run() : allreduce.run(); }};
 }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// `weft bench`: how fast this machine simulates, beside the peers that can run on it.
+// `weft bench`: how fast this machine simulates and communicates, beside the peers that can run on
+// it.
 #pragma once
 
 #include <CLI/CLI.hpp>

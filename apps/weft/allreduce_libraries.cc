@@ -1,0 +1,152 @@
+#include "allreduce_libraries.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "base/child.h"
+#include "base/files.h"
+
+namespace weft {
+namespace {
+
+using Command = std::vector<std::string>;
+
+// A folder in which a group's ranks find each other, removed afterwards.
+class RendezvousFolder {
+ public:
+  RendezvousFolder() {
+    std::error_code failed;
+    path_ = (std::filesystem::temp_directory_path(failed) / "weft-ranks-XXXXXX").string();
+    if (failed || mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~RendezvousFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  RendezvousFolder(const RendezvousFolder&) = delete;
+  RendezvousFolder& operator=(const RendezvousFolder&) = delete;
+  const std::string& path() const { return path_; }  // empty: it could not be made
+
+ private:
+  std::string path_;
+};
+
+std::string program_of(const AllReduceLibrary& library) {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  return failed ? "" : (self.parent_path() / library.program[0]).string();
+}
+
+void append(Command& command, const Command& more) {
+  command.insert(command.end(), more.begin(), more.end());
+}
+
+void append_program(Command& command, const AllReduceLibrary& library, std::uint64_t size_bytes) {
+  command.push_back(program_of(library));
+  command.insert(command.end(), library.program.begin() + 1, library.program.end());
+  append(command, {"--sizes", fmt::format("{}", size_bytes)});
+}
+
+// The ranks end themselves in time, should their launcher be killed.
+Command launched(const AllReduceLibrary& library, const AllReduceGroup& group) {
+  Command command = library.launcher;
+  append(command, {"-n", fmt::format("{}", group.ranks)});
+  append_program(command, library, group.size_bytes);
+  append(command, {"--limit-s", fmt::format("{:.0f}", std::ceil(group.timeout_s))});
+  return command;
+}
+
+Command one_rank(const AllReduceLibrary& library, const std::string& algorithm,
+                 const AllReduceGroup& group, int rank, const std::string& rendezvous) {
+  Command command;
+  const bool on_host = !group.arena.empty();
+  if (on_host) command = {"ip", "netns", "exec", fmt::format("{}-h{}", group.arena, rank)};
+  append_program(command, library, group.size_bytes);
+  append(command, {"--ranks", fmt::format("{}", group.ranks), "--rank", fmt::format("{}", rank),
+                   "--rendezvous", rendezvous});
+  if (!algorithm.empty()) append(command, {"--algorithm", algorithm});
+  if (on_host) append(command, library.on_host);
+  return command;
+}
+
+std::vector<Command> commands_of(const AllReduceLibrary& library, const std::string& algorithm,
+                                 const AllReduceGroup& group, const std::string& rendezvous) {
+  if (!library.launcher.empty()) return {launched(library, group)};
+  std::vector<Command> commands;
+  for (int rank = 0; rank < group.ranks; ++rank) {
+    commands.push_back(one_rank(library, algorithm, group, rank, rendezvous));
+  }
+  return commands;
+}
+
+// An empty sentence when all ended well.
+std::string complaint(const std::vector<ChildEnd>& ends, double timeout_s) {
+  for (const ChildEnd& end : ends) {
+    if (end.timed_out) return fmt::format("it did not end within {:.0f} s", timeout_s);
+  }
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    // Those killed because another failed tell nothing.
+    if (ends[i].code != 0 && ends[i].code != 128 + 9) {
+      return fmt::format("process {} of {} ended with exit code {}", i, ends.size(), ends[i].code);
+    }
+  }
+  for (const ChildEnd& end : ends) {
+    if (end.code != 0) return "it was killed";
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<AllReduceLibrary>& allreduce_libraries() {
+  static const std::vector<AllReduceLibrary> known = {
+      {"openmpi",
+       "libopenmpi-dev and openmpi-bin",
+       {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"},
+       {"peer_openmpi"}},
+      {"mpich", "libmpich-dev and mpich", {"mpirun.mpich"}, {"peer_mpich"}},
+      {"gloo",
+       "libgloo-dev",
+       {},
+       {"peer_gloo"},
+       {"ring", "halving-doubling", "bcube"},
+       true,
+       {"--interface", "net0"}},
+  };
+  return known;
+}
+
+Status check_present(const AllReduceLibrary& library) {
+  if (is_file(program_of(library))) return {};
+  return Error{
+      ErrorKind::kNotFound,
+      fmt::format("{} cannot be measured: its program {} is not beside this one", library.name,
+                  library.program[0]),
+      fmt::format("install {}, then configure and build everything (./dev bench comm does)",
+                  library.package)};
+}
+
+Result<GroupRun> run_group(const AllReduceLibrary& library, const std::string& algorithm,
+                           const AllReduceGroup& group) {
+  const RendezvousFolder rendezvous;
+  if (rendezvous.path().empty()) {
+    return Error{ErrorKind::kIo,
+                 fmt::format("no temporary folder could be made: {}", std::strerror(errno)), ""};
+  }
+  const auto ends =
+      run_children(commands_of(library, algorithm, group, rendezvous.path()), group.timeout_s);
+  if (!ends.ok()) return ends.error();
+  if (const std::string what = complaint(*ends, group.timeout_s); !what.empty()) {
+    return Error{ErrorKind::kUnsupported, what, ""};
+  }
+  std::string lines;
+  for (const ChildEnd& end : *ends) lines += end.out;
+  return read_group(lines, group.ranks, group.size_bytes);
+}
+
+}  // namespace weft
