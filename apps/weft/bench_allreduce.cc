@@ -196,7 +196,8 @@ Result<std::uint64_t> parse_message_size(const std::string& text) {
     binary.insert(text.size() - 1, "i");
   }
   const auto bytes = parse_bytes(binary);
-  if (bytes && *bytes >= 4 && *bytes <= kLargest && std::fmod(*bytes, 4) == 0) {
+  const bool in_bits = text.ends_with("b");  // nobody counts messages in bits: a slip
+  if (bytes && !in_bits && *bytes >= 4 && *bytes <= kLargest && std::fmod(*bytes, 4) == 0) {
     return static_cast<std::uint64_t>(*bytes);
   }
   return Error{ErrorKind::kInvalidInput,
