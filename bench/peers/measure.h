@@ -96,14 +96,14 @@ inline Timed once(const Measured& library, std::vector<float>& data) {
 // Rank 0's guess of how many iterations fill the budget, after warming up.
 inline int choose_iterations(const Measured& library, std::vector<float>& data) {
   constexpr std::size_t kSmallElements = 1 << 18;
-  const int warm_up = data.size() <= kSmallElements ? 10 : 1;
-  double seconds = 1;
-  for (int i = 0; i < warm_up; ++i) {
+  std::vector<double> seconds(data.size() <= kSmallElements ? 9 : 1);
+  for (double& one : seconds) {
     const std::int64_t begin = monotonic_ns();
     once(library, data);
-    seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
+    one = static_cast<double>(monotonic_ns() - begin) * 1e-9;
   }
-  const double fits = kMeasureBudgetS / std::max(seconds, 1e-9);
+  std::sort(seconds.begin(), seconds.end());
+  const double fits = kMeasureBudgetS / std::max(seconds[seconds.size() / 2], 1e-9);
   return static_cast<int>(std::clamp<double>(fits, kLeastIterations, kMostIterations));
 }
 
