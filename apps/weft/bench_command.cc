@@ -10,6 +10,7 @@
 #include "base/stopwatch.h"
 #include "base/table.h"
 #include "bench_allreduce.h"
+#include "bench_rank.h"
 #include "fabric/flow_load.h"
 #include "simgrid_peer.h"
 
@@ -158,9 +159,14 @@ Verb add_bench_command(CLI::App& app) {
       "example: weft bench flows --hosts 65536 --flows 65536 --json\n"
       "         weft bench flows --pattern ring --hosts 16384\n"
       "         weft bench allreduce --ranks 4 --sizes 4KB,1MB,64MB");
-  const Verb flows = add_flows(*bench), allreduce = add_bench_allreduce(*bench);
-  return {bench,
-          [flows, allreduce] { return flows.app->parsed() ? flows.run() : allreduce.run(); }};
+  const std::vector<Verb> verbs = {add_flows(*bench), add_bench_allreduce(*bench),
+                                   add_bench_rank(*bench)};
+  return {bench, [verbs] {
+            for (const Verb& verb : verbs) {
+              if (verb.app->parsed()) return verb.run();
+            }
+            return kExitBadInput;
+          }};
 }
 
 }  // namespace weft

@@ -60,11 +60,9 @@ class LiveGroup : public Group {
   }
   Status all_reduce_now(void* data, std::uint64_t count, DataType type, ReduceOp op,
                         const CallOptions& options) override {
-    const Call call{Operation::kAllReduce, type, op, 0, 0, count};
-    auto spec = prepare(call, data, data, options, nullptr);
-    if (!spec.ok()) return spec.error();
-    return job_->engine().wait(job_->engine().submit(std::move(*spec), false));
+    return now({Operation::kAllReduce, type, op, 0, 0, count}, data, options);
   }
+  Status barrier_now(const CallOptions& options) override { return now({}, nullptr, options); }
   WorkPtr broadcast(void* data, std::uint64_t count, DataType type, int root,
                     const CallOptions& options) override {
     return begin(Call{Operation::kBroadcast, type, ReduceOp::kSum, 0,
@@ -115,6 +113,11 @@ class LiveGroup : public Group {
   void adopt(const std::vector<int>& ranks);
   WorkPtr begin(const Call& call, const void* in, void* out, const CallOptions& options,
                 std::shared_ptr<const PairCounts> pairs = nullptr);
+  Status now(const Call& call, void* data, const CallOptions& options) {
+    auto spec = prepare(call, data, data, options, nullptr);
+    if (!spec.ok()) return spec.error();
+    return job_->engine().wait(job_->engine().submit(std::move(*spec), false));
+  }
   Result<OperationSpec> prepare(const Call& call, const void* in, void* out,
                                 const CallOptions& options,
                                 std::shared_ptr<const PairCounts> pairs);

@@ -112,6 +112,7 @@ class Group {
   // Like all_reduce(...)->wait(), driven by the caller alone: the fastest way for small data.
   virtual Status all_reduce_now(void* data, std::uint64_t count, DataType, ReduceOp,
                                 const CallOptions& = {}) = 0;
+  virtual Status barrier_now(const CallOptions& = {}) = 0;
 
   // A group of some of the ranks, which all call it, in the same order, with the same list.
   // A change of membership breaks it.

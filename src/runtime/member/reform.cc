@@ -70,7 +70,7 @@ void Reform::pledge() {
     ready_[self_.id] = std::move(ready);
   } else {
     proposed_.reset();
-    outgoing_.push_back({*pledged_to_, std::move(ready)});
+    say(*pledged_to_, std::move(ready));
   }
 }
 
@@ -140,7 +140,7 @@ void Reform::propose(const View& view) {
     if (member == self_.id) {
       take(self_.id, message);
     } else {
-      outgoing_.push_back({member, message});
+      say(member, message);
     }
   }
 }
@@ -149,13 +149,13 @@ void Reform::take(MemberId from, const Ready& message) {
   if (current_.find(from) == nullptr || message.info.id != from) return;
   if (message.number > current_.number) {
     // It is ahead of us, and answers what we say of ourselves with what we missed.
-    outgoing_.push_back({from, Ready{current_.number, pledge_, self_, accepted_}});
+    say(from, Ready{current_.number, pledge_, self_, accepted_});
     return;
   }
   if (message.number < current_.number) {
     // It missed the last commit.
     if (current_.find(from) != nullptr) {
-      outgoing_.push_back({from, Commit{current_}});
+      say(from, Commit{current_});
     }
     return;
   }
@@ -177,7 +177,7 @@ void Reform::take(MemberId from, const Propose& message) {
   if (from == self_.id) {
     take(self_.id, accept);
   } else {
-    outgoing_.push_back({from, accept});
+    say(from, accept);
   }
 }
 
@@ -195,11 +195,11 @@ void Reform::take(MemberId from, const Accept& message) {
 void Reform::commit() {
   const View view = proposed_->view;
   for (const auto& [member, accepted] : acceptors_) {
-    if (member != self_.id) outgoing_.push_back({member, Commit{view}});
+    if (member != self_.id) say(member, Commit{view});
   }
   for (const MemberInfo& member : view.members) {
     if (!acceptors_.contains(member.id) && member.id != self_.id) {
-      outgoing_.push_back({member.id, Commit{view}});
+      say(member.id, Commit{view});
     }
   }
   install(view);
@@ -237,12 +237,12 @@ void Reform::nudge() {
   if (!wanted_) return;
   const Ready ready{current_.number, pledge_, self_, accepted_};
   if (coordinator() != self_.id) {
-    outgoing_.push_back({coordinator(), ready});
+    say(coordinator(), ready);
     return;
   }
   for (const MemberInfo& member : current_.members) {
     if (life_of(member.id) == Life::kAlive && !ready_.contains(member.id)) {
-      outgoing_.push_back({member.id, ready});
+      say(member.id, ready);
     }
   }
 }

@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -97,6 +98,12 @@ class Reform {
   MemberId coordinator() const;
 
  private:
+  template <typename Body>
+  void say(MemberId to, Body body) {
+    ReformMessage& message = outgoing_.emplace_back();
+    message.to = to;
+    message.body.emplace<Body>(std::move(body));
+  }
   void advance();
   void pledge();
   void coordinate();

@@ -1,6 +1,7 @@
 #include "runtime/net/socket.h"
 
 #include <fmt/format.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
@@ -100,6 +101,29 @@ std::string text_of(const SocketAddress& address) {
               port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
   const bool six = address.storage.ss_family == AF_INET6;
   return six ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+Result<std::string> address_of_interface(const std::string& name) {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) {
+    return Error{ErrorKind::kIo, fmt::format("interfaces: {}", std::strerror(errno)), ""};
+  }
+  std::string found;
+  for (const ifaddrs* one = all; one != nullptr && found.empty(); one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || name != one->ifa_name) continue;
+    if (one->ifa_addr->sa_family != AF_INET) continue;
+    char host[NI_MAXHOST] = {};
+    if (getnameinfo(one->ifa_addr, sizeof(sockaddr_in), host, sizeof host, nullptr, 0,
+                    NI_NUMERICHOST) == 0) {
+      found = host;
+    }
+  }
+  freeifaddrs(all);
+  if (found.empty()) {
+    return Error{ErrorKind::kNotFound,
+                 fmt::format("there is no interface '{}' with an IPv4 address", name), ""};
+  }
+  return found;
 }
 
 Result<std::string> local_address_towards(const std::string& address) {

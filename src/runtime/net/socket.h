@@ -18,6 +18,8 @@ struct SocketAddress {
 // "host:port", "[::1]:port". A name is looked up, which may take seconds; numbers never wait.
 Result<SocketAddress> resolve(const std::string& address);
 std::string text_of(const SocketAddress& address);
+// The first address of a network interface such as "eth0", without a port.
+Result<std::string> address_of_interface(const std::string& name);
 // The address of this host, without a port, from which `address` is reached.
 Result<std::string> local_address_towards(const std::string& address);
 
