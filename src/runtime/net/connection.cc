@@ -178,7 +178,7 @@ void Connection::read_frames() {
 }
 
 void Connection::read_turn() {
-  for (std::size_t turn = 0; turn < kTurnBytes && state_ == State::kOpen;) {
+  for (std::size_t turn = 0; turn < kTurnBytes && state_ == State::kOpen && !paused_;) {
     const std::span<iovec> room = reader_.room();
     const ssize_t got = readv(descriptor_, room.data(), static_cast<int>(room.size()));
     if (got < 0 && errno == EINTR) continue;

@@ -81,6 +81,8 @@ class Client : public StoreClient {
         return connection_->fail(End::kBadFrame, "not an answer of a store");
       }
       const std::lock_guard lock(mutex_);
+      // With another number it answers a request whose deadline passed, and may come after ours.
+      if (answer->id != asked_id_) return;
       answer_ = std::move(answer);
       changed_.notify_all();
     };
@@ -115,11 +117,11 @@ class Client : public StoreClient {
 
   Result<std::string> ask(StoreRequest request, Seconds deadline_s) {
     if (Status good = check(request); !good.ok()) return good.error();
-    request.id = ++last_id_;
-    connection_->send(static_cast<std::uint16_t>(request.kind), encode(request));
     std::unique_lock lock(mutex_);
-    // An answer with another number belongs to a request whose deadline passed.
-    const auto over = [&] { return lost_ || (answer_ && answer_->id == request.id); };
+    request.id = ++asked_id_;
+    answer_.reset();
+    connection_->send(static_cast<std::uint16_t>(request.kind), encode(request));
+    const auto over = [&] { return lost_ || answer_; };
     if (!changed_.wait_for(lock, std::chrono::duration<double>(deadline_s), over)) {
       return Error{ErrorKind::kIo,
                    request.kind == StoreRequestKind::kGet
@@ -129,7 +131,7 @@ class Client : public StoreClient {
                                      address_, request.key, deadline_s),
                    ""};
     }
-    if (!answer_ || answer_->id != request.id) {
+    if (!answer_) {
       return Error{lost_->kind, fmt::format("key '{}': {}", request.key, lost_->what), lost_->hint};
     }
     switch (answer_->outcome) {
@@ -151,7 +153,7 @@ class Client : public StoreClient {
   bool open_ = false;                  // under mutex_
   std::optional<Error> lost_;          // under mutex_
   std::optional<StoreAnswer> answer_;  // under mutex_
-  std::uint32_t last_id_ = 0;
+  std::uint32_t asked_id_ = 0;         // under mutex_
   std::unique_ptr<Reactor> reactor_;
   std::shared_ptr<Connection> connection_;  // shared with the reactor
 };

@@ -42,8 +42,8 @@ class TcpTransportTest : public testing::Test {
       return found == addresses_.end() ? std::nullopt : std::optional(found->second);
     };
     settings.on_peer_lost = [&lost = member->lost](MemberId who, const std::string& why, bool sure) {
-      lost.add(fmt::format("{} {}", who, sure ? "confirmed" : "unconfirmed"));
       lost.add(why);
+      lost.add(fmt::format("{} {}", who, sure ? "confirmed" : "unconfirmed"));
     };
     auto opened = TcpTransport::open(*member->reactor, Doorbell(&member->word), settings);
     ASSERT_TRUE(opened.ok()) << opened.error().text();
@@ -245,7 +245,7 @@ TEST_F(TcpTransportTest, ADeathInTheMiddleOfTheStreamIsHarmless) {
     members_.clear();
     start(2);
     for (std::uint32_t i = 0; i < 4; ++i) ASSERT_TRUE(send(0, {1}, i, 1 << 20));
-    if (round % 2 == 0) ASSERT_TRUE(receive(1).has_value());
+    ASSERT_TRUE(round % 2 == 1 || receive(1).has_value());
     members_.erase(round < 3 ? 1 : 0);
     for (std::uint32_t i = 0; round < 3 && i < 10; ++i) ASSERT_TRUE(send(0, {1}, i, 1 << 20));
   }
@@ -310,7 +310,8 @@ TEST_F(TcpTransportTest, WrongMessagesEndTheConnection) {
                                                 Purpose::kData, 5, log.events());
     connection->send(row.kind, row.body);
     EXPECT_TRUE(members_[0]->lost.wait(fmt::format("{} unconfirmed", row.label))) << row.what;
-    EXPECT_THAT(members_[0]->lost.lines().back(), HasSubstr(row.reason)) << row.what;
+    const auto lines = members_[0]->lost.lines();
+    EXPECT_THAT(lines.at(lines.size() - 2), HasSubstr(row.reason)) << row.what;
     reactor->call([&] { connection->close(); });
   }
 }
