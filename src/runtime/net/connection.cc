@@ -264,6 +264,7 @@ void Connection::pause_reading(bool paused) {
 
 void Connection::close_now() {
   if (state_ == State::kClosed) return;
+  const auto self = shared_from_this();  // the timer and the descriptor may be the last to hold us
   state_ = State::kClosed;
   reactor_.cancel(timer_);
   drop_descriptor();

@@ -112,7 +112,11 @@ void Reactor::modify(int descriptor, std::uint32_t events) {
 }
 
 void Reactor::remove(int descriptor) {
-  CHECK(inside() && watched_.erase(descriptor) == 1);
+  const auto found = watched_.find(descriptor);
+  CHECK(inside() && found != watched_.end());
+  // The handler may be the last to hold whoever closes the descriptor when it goes.
+  const std::shared_ptr<Handler> handler = std::move(found->second.handler);
+  watched_.erase(found);
   CHECK(epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr) == 0);
 }
 
