@@ -55,8 +55,8 @@ Variables rank_variables(const JobFacts& facts, const StartRank& start) {
       {"WEFT_JOB_EPOCH", number(start.epoch)},
       {"WEFT_MEMBER", number(start.member)},
       {"WEFT_STORE", facts.store},
-      {"WEFT_LOG_DIR", facts.log_dir},
   };
+  if (!facts.log_dir.empty()) variables.emplace_back("WEFT_LOG_DIR", facts.log_dir);
   if (start.join) variables.emplace_back("WEFT_JOIN", "1");
   if (facts.rules.elastic()) {
     variables.emplace_back("WEFT_ELASTIC",

@@ -19,7 +19,7 @@ struct JobFacts {
   std::string store;  // host:port
   std::string master_address;
   int master_port = 0;  // for a store that the script's rank 0 serves itself
-  std::string log_dir;
+  std::string log_dir;  // empty: not on that host
   LaunchRules rules;
   std::vector<Host> hosts;
   Variables user;  // --env, which comes last
