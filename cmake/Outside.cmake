@@ -64,6 +64,21 @@ function(weft_cross_tests)
   endif()
 endfunction()
 
+# tests/live/*_test.cc: one program for what needs real processes; label `live`.
+function(weft_live_tests)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/live/*_test.cc"
+                                      "${CMAKE_SOURCE_DIR}/tests/live/*_testing.cc")
+  if(NOT sources OR NOT TARGET weft)
+    message(STATUS "tests/live: nothing to build")
+    return()
+  endif()
+  outside_view(tests view libraries)
+  room_test(live_test "${view}" LABEL live SOURCES ${sources}
+            LINKS ${libraries} nlohmann_json::nlohmann_json)
+  add_dependencies(live_test weft)
+  target_compile_definitions(live_test PRIVATE WEFT_BINARY="$<TARGET_FILE:weft>")
+endfunction()
+
 # bench/simgrid_flows.cc, beside the command line that runs it; only where SimGrid is installed, and
 # not under sanitizers, which do not follow its switches between stacks.
 function(weft_simgrid_peer)

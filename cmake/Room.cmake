@@ -123,9 +123,9 @@ function(room_flags target view)
   endif()
 endfunction()
 
-# A GoogleTest program whose tests ctest runs.
+# A GoogleTest program whose tests ctest runs, with a label if one is given.
 function(room_test target view)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL" "SOURCES;LINKS")
   include(GoogleTest)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main)
@@ -135,9 +135,11 @@ function(room_test target view)
   endif()
   if(WEFT_TEST_PER_BINARY)
     add_test(NAME ${target} COMMAND ${target} --gtest_brief=1)
+    set_tests_properties(${target} PROPERTIES LABELS "${arg_LABEL}")
   else()
     string(REGEX REPLACE "_test$" "." prefix "${target}")  # for `ctest -R policy`
-    gtest_discover_tests(${target} TEST_PREFIX "${prefix}" DISCOVERY_TIMEOUT 60)
+    gtest_discover_tests(${target} TEST_PREFIX "${prefix}" DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS "${arg_LABEL}")
   endif()
 endfunction()
 

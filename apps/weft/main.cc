@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "bench_command.h"
+#include "launch_command.h"
 #include "net_command.h"
 #include "option_checks.h"
 #include "plan_command.h"
@@ -109,6 +110,8 @@ int run(int argc, char** argv) {
   const Verb net = add_net_command(app);
   const Verb bench = add_bench_command(app);
   const Verb plan = add_plan_command(app);
+  const Verb launch = add_launch_command(app);
+  protect_launch_words(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -117,6 +120,7 @@ int run(int argc, char** argv) {
   if (net.app->parsed()) return net.run();
   if (bench.app->parsed()) return bench.run();
   if (plan.app->parsed()) return plan.run();
+  if (launch.app->parsed()) return launch.run();
   return run_sim(arguments);
 }
 

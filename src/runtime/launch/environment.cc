@@ -66,9 +66,11 @@ Variables rank_variables(const JobFacts& facts, const StartRank& start) {
   return variables;
 }
 
-Variables default_variables() {
+Variables default_variables(int most_ranks) {
   // Ranks write to files, where Python would hold back its output, also when it is killed.
-  return {{"OMP_NUM_THREADS", "1"}, {"PYTHONUNBUFFERED", "1"}};
+  Variables defaults = {{"PYTHONUNBUFFERED", "1"}};
+  if (most_ranks > 1) defaults.emplace_back("OMP_NUM_THREADS", "1");
+  return defaults;
 }
 
 Result<std::pair<std::string, std::string>> parse_variable(const std::string& text) {

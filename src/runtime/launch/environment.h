@@ -29,8 +29,9 @@ struct JobFacts {
 // Requires: start.world <= slots_of(facts.hosts).
 Variables rank_variables(const JobFacts& facts, const StartRank& start);
 
-// Defaults that yield to what the user has set: OMP_NUM_THREADS, PYTHONUNBUFFERED.
-Variables default_variables();
+// Defaults that yield to what the user has set: PYTHONUNBUFFERED and, as torchrun has it when ranks
+// share a host, OMP_NUM_THREADS.
+Variables default_variables(int most_ranks);
 
 // `NAME=value` with a name that we do not set ourselves.
 Result<std::pair<std::string, std::string>> parse_variable(const std::string& text);
