@@ -153,7 +153,7 @@ TEST(LiveLaunchHosts, AJoinerThatSaysSoHasTheState) {
       [&] { return slurp(launch.scratch.path("store.2")).find('\n') != std::string::npos; }));
   std::string address = slurp(launch.scratch.path("store.2"));
   address.pop_back();
-  const auto secret = runtime::Secret::from_file(launch.scratch.path("secret"));
+  const auto secret = runtime::Secret::from_file(launch.scratch.path("secret.2"));
   ASSERT_TRUE(secret.ok()) << secret.error().text();
   auto client = runtime::StoreClient::connect(address, *secret, kDeadline_s);
   ASSERT_TRUE(client.ok()) << client.error().text();

@@ -52,7 +52,8 @@ class Launch {
     std::vector<std::string> words = {WEFT_BINARY, "launch"};
     words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), command.begin(), command.end());
-    const auto environment = runtime::full_environment({}, {{"T", scratch.path("")}});
+    const auto environment =
+        runtime::full_environment({}, {{"T", scratch.path("")}, {"TMPDIR", scratch.path("")}});
     EXPECT_TRUE(runtime::adopt_orphans().ok());
     auto started =
         runtime::ChildProcess::start({WEFT_BINARY, words, environment, scratch.path("stdout"),

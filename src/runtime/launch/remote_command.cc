@@ -42,6 +42,8 @@ Way via_to(const std::string& via, const std::string& host) {
     way.words.push_back(std::move(word));
   }
   CHECK(!way.words.empty());
+  const std::string& program = way.words[0];
+  way.joins_words = program == "ssh" || program.ends_with("/ssh");
   return way;
 }
 

@@ -21,8 +21,8 @@ struct Way {
   bool joins_words = true;
 };
 Way ssh_to(const std::string& host);
-// Words are separated by blanks; {host} may stand anywhere in them.
-// Requires: `via` holds a word.
+// Words are separated by blanks; {host} may stand anywhere in them. A program named ssh joins
+// words. Requires: `via` holds a word.
 Way via_to(const std::string& via, const std::string& host);
 
 // The command that runs `script` in a shell at the end of the way.

@@ -54,6 +54,9 @@ TEST(RemoteCommand, AViaKeepsItsWordsApart) {
               testing::ElementsAre("ip", "netns", "exec", "h 1;x"));
   EXPECT_THAT(over(via_to("run --on={host}:{host}", "{host}"), "true"),
               testing::ElementsAre("run", "--on={host}:{host}", "sh", "-c", "true"));
+  EXPECT_THAT(
+      over(via_to("/usr/bin/ssh -p 22 {host}", "h"), "echo 'a b'"),
+      testing::ElementsAre("/usr/bin/ssh", "-p", "22", "h", "exec sh -c 'echo '\\''a b'\\'''"));
 }
 
 TEST(RemoteCommand, AScriptRunsTheRankWithItsVariablesAndSecret) {

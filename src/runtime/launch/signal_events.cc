@@ -1,6 +1,7 @@
 #include "runtime/launch/signal_events.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -24,24 +25,17 @@ Result<SignalEvents> SignalEvents::make() {
   if (events.fd_ < 0) {
     return Error{ErrorKind::kIo, fmt::format("signals cannot be read: {}", strerror(errno)), ""};
   }
-  pthread_sigmask(SIG_BLOCK, &taken, &events.mask_before_);
+  pthread_sigmask(SIG_BLOCK, &taken, nullptr);
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, &events.pipe_before_);
+  sigaction(SIGPIPE, &ignore, nullptr);
   return events;
 }
 
-SignalEvents::SignalEvents(SignalEvents&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      mask_before_(other.mask_before_),
-      pipe_before_(other.pipe_before_) {}
+SignalEvents::SignalEvents(SignalEvents&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
 SignalEvents::~SignalEvents() {
-  if (fd_ < 0) return;
-  take();  // what came too late must not act now
-  close(fd_);
-  sigaction(SIGPIPE, &pipe_before_, nullptr);
-  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  if (fd_ >= 0) close(fd_);
 }
 
 std::vector<int> SignalEvents::take() {

@@ -1,17 +1,16 @@
 // Signals of this process as something to wait for.
 #pragma once
 
-#include <signal.h>
-
 #include <vector>
 
 #include "base/result.h"
 
 namespace weft::runtime {
 
-// From make() to destruction the signals that a launcher obeys, and SIGCHLD, arrive here instead of
-// acting on the process; SIGPIPE is ignored. SIGHUP and SIGINT that were ignored stay so (nohup).
-// Requires: made before other threads are started, so that they inherit the mask.
+// From make() on the signals that a launcher obeys, and SIGCHLD, arrive here instead of acting on
+// the process; SIGPIPE is ignored. It stays so afterwards: one interrupt too many must not cut off
+// the report. SIGHUP and SIGINT that were ignored stay ignored (nohup). Requires: made before other
+// threads are started, so that they inherit the mask.
 class SignalEvents {
  public:
   static Result<SignalEvents> make();
@@ -26,8 +25,6 @@ class SignalEvents {
  private:
   SignalEvents() = default;
   int fd_ = -1;
-  sigset_t mask_before_ = {};
-  struct sigaction pipe_before_ = {};
 };
 
 }  // namespace weft::runtime
