@@ -1,6 +1,7 @@
 // `weft bench allreduce` as its users meet it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -86,6 +87,59 @@ TEST(BenchAllReduce, MeasuresTwoRanksOfEachLibraryThatIsHere) {
     EXPECT_THAT(json.at("verdict").get<std::string>(), HasSubstr("no wrong sum"));
   }
   if (found == 0) GTEST_SKIP() << "none of libgloo-dev, libopenmpi-dev, libmpich-dev was here";
+}
+
+TEST(BenchAllReduce, AGroupThatTakesTooLongIsEndedAndNamed) {
+  const Scratch scratch;
+  const auto program = std::filesystem::path(WEFT_BINARY).parent_path() / "peer_gloo";
+  if (!std::filesystem::exists(program)) GTEST_SKIP() << "libgloo-dev was not here";
+  const CommandResult result = run_weft(
+      scratch, "bench allreduce --ranks 4 --sizes 512MB --rounds 2 --timeout 1 --against gloo");
+  EXPECT_EQ(result.code, 1);
+  for (const char* part :
+       {"failed: gloo ring at 512 MB, round 1: it did not end within 1 s", "512 MB no result"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+  EXPECT_THAT(result.out, testing::Not(HasSubstr("round 2")));  // once is enough
+}
+
+// bench/arena.sh with words of a test; its code.
+int arena(const std::string& words) {
+  const std::string script = fixture("../../bench/arena.sh");
+  const auto end = run_child({"/bin/sh", "-c", script + " " + words + " 2>&1"}, 120);
+  return end.ok() ? end->code : -1;
+}
+
+TEST(Arena, ShapesHostsForOneRunAndLeavesNothing) {
+  const Scratch scratch;
+  const auto program = std::filesystem::path(WEFT_BINARY).parent_path() / "peer_gloo";
+  if (!std::filesystem::exists(program)) GTEST_SKIP() << "libgloo-dev was not here";
+  const std::string tag = "weft-test-" + std::to_string(getpid());
+  if (arena("up " + tag + " 2 100mbit") != 0) {
+    GTEST_SKIP() << "this machine makes no network namespaces (root and iproute2 are needed)";
+  }
+  EXPECT_EQ(arena("up " + tag), 2);  // its name is taken, and it stays
+  const CommandResult result = run_weft(
+      scratch, "bench allreduce --ranks 2 --sizes 4MB --rounds 1 --against gloo --hosts-in " + tag +
+                   " --link 11.875MB/s --json");
+  EXPECT_EQ(arena("exec " + tag + " 0 sh -c 'exit 7'"), 7);
+  EXPECT_EQ(arena("down " + tag), 0);
+  EXPECT_NE(arena("exec " + tag + " 0 true"), 0);  // it is gone
+  EXPECT_EQ(arena("down " + tag), 0);              // and to be gone is no failure
+  ASSERT_EQ(result.code, 0) << result.err;
+  const auto row = nlohmann::json::parse(result.out).at("rows").at(0);
+  EXPECT_EQ(row.at("wrong"), 0);
+  // The wire takes 4 MB / 12.5 MB/s = 0.34 s, less the bucket; no faster means that links are
+  // shaped.
+  EXPECT_GT(row.at("median_s").get<double>(), 0.3);
+  EXPECT_LT(row.at("share_of_ideal").get<double>(), 1.15);
+}
+
+TEST(Arena, RefusesWhatItCannotUse) {
+  for (const char* words : {"", "up", "up 'a b'", "up ../x", "up tag 1", "up tag many", "up tag 65",
+                            "exec tag", "exec tag 0", "sideways tag"}) {
+    EXPECT_EQ(arena(words), 2) << words;
+  }
 }
 
 }  // namespace
