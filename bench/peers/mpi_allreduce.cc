@@ -4,6 +4,8 @@
 #define OMPI_SKIP_MPICXX 1  // the C interface alone
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -36,7 +38,9 @@ int run(int argc, char** argv) {
   app.add_option("--sizes", sizes_bytes, "bytes, comma separated")->delimiter(',')->required();
   app.add_option("--limit-s", limit_s, "seconds after which a rank ends itself");
   CLI11_PARSE(app, argc, argv);
-  alarm(limit_s);  // a launcher that is killed may leave its ranks behind
+  // A launcher that is killed leaves its ranks behind, unless they go with it or end in time.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  alarm(limit_s);
   MPI_Init(&argc, &argv);
   Measured library;
   MPI_Comm_rank(MPI_COMM_WORLD, &library.rank);
