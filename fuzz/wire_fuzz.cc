@@ -64,9 +64,8 @@ std::string read_frames(ByteView bytes, std::size_t step, bool sealed) {
 void check_handshake(ByteView bytes, bool connects) {
   Identity identity;
   identity.secret.key.fill(1);
-  Handshake handshake = connects
-                            ? Handshake::connector(identity, Purpose::kData, false, Nonce{})
-                            : Handshake::listener(identity, false, Nonce{});
+  Handshake handshake = connects ? Handshake::connector(identity, Purpose::kData, false, Nonce{})
+                                 : Handshake::listener(identity, false, Nonce{});
   std::string out;
   ByteView in = bytes;
   CHECK(handshake.feed(in, out) != Handshake::State::kDone);

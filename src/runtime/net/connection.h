@@ -105,6 +105,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Fram
   void opened(ByteView rest);
   void read_frames();
   void read_turn();
+  void set_low_water();
   void linger();
   bool connected_to_itself() const;
   void push_frame(std::uint16_t kind, std::span<const Piece> pieces);
@@ -126,6 +127,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Fram
   State state_ = State::kIdle;
   int descriptor_ = -1;
   std::uint32_t watched_ = 0;
+  int low_water_ = 1;
   bool registered_ = false, paused_ = false, finishing_ = false, reading_ = false;
 
   // Of the side that connects.

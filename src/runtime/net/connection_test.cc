@@ -162,25 +162,28 @@ TEST_F(ConnectionTest, ARefusedConnectionIsTriedAgainUntilSomebodyListens) {
   EXPECT_TRUE(late.wait("closed by the other side"));
 }
 
-TEST_F(ConnectionTest, AResetIsNoticedAtOnce) {
-  const auto descriptor = open_listening("127.0.0.1:0");
-  const auto where = resolve(fmt::format("127.0.0.1:{}", port_of(*descriptor)));
-  connect(*where, ours_, 30);
+// The listener's side of the handshake by hand, so that a test decides about every byte after it.
+int shake_hands_at(int listening, const Identity& identity) {
   int accepted = -1;
-  ASSERT_TRUE(eventually([&] { return (accepted = accept(*descriptor, nullptr, nullptr)) >= 0; }));
-  // The listener's side of the handshake, by hand.
-  std::string heard(200, '\0');
-  std::string out;
-  Handshake listener = Handshake::listener(theirs_.identity, false, *fresh_nonce());
+  CHECK(eventually([&] { return (accepted = accept(listening, nullptr, nullptr)) >= 0; }));
+  Handshake listener = Handshake::listener(identity, false, *fresh_nonce());
+  std::string heard(200, '\0'), out;
   for (Handshake::State state = Handshake::State::kGoing; state == Handshake::State::kGoing;) {
     const ssize_t got = read(accepted, heard.data(), heard.size());
-    ASSERT_GT(got, 0);
+    CHECK(got > 0);
     ByteView in = view_of(heard).first(static_cast<std::size_t>(got));
     out.clear();
     state = listener.feed(in, out);
-    ASSERT_TRUE(state == Handshake::State::kGoing || state == Handshake::State::kDone);
-    ASSERT_EQ(write(accepted, out.data(), out.size()), static_cast<ssize_t>(out.size()));
+    CHECK(state == Handshake::State::kGoing || state == Handshake::State::kDone);
+    CHECK(write(accepted, out.data(), out.size()) == static_cast<ssize_t>(out.size()));
   }
+  return accepted;
+}
+
+TEST_F(ConnectionTest, AResetIsNoticedAtOnce) {
+  const auto listening = open_listening("127.0.0.1:0");
+  connect(*resolve(fmt::format("127.0.0.1:{}", port_of(*listening))), ours_, 30);
+  const int accepted = shake_hands_at(*listening, theirs_.identity);
   EXPECT_TRUE(log_.wait("open"));
   const linger at_once{1, 0};
   setsockopt(accepted, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -188,7 +191,31 @@ TEST_F(ConnectionTest, AResetIsNoticedAtOnce) {
   close(accepted);
   EXPECT_TRUE(log_.wait("reset"));
   EXPECT_LT(monotonic_ns() - start, 1'000'000'000);
-  close(*descriptor);
+  close(*listening);
+}
+
+TEST_F(ConnectionTest, ALongBodyThatTricklesInIsReadAndItsEndInTheMiddleNoticed) {
+  const auto listening = open_listening("127.0.0.1:0");
+  connect(*resolve(fmt::format("127.0.0.1:{}", port_of(*listening))), ours_, 30);
+  const int accepted = shake_hands_at(*listening, theirs_.identity);
+  std::string frame(kFrameHeaderBytes + 300'000, 'x');
+  encode({.kind = 1, .length = 300'000},
+         std::as_writable_bytes(std::span(frame)).first<kFrameHeaderBytes>());
+  for (std::size_t at = 0; at < frame.size(); at += 10'000) {
+    const std::string part = frame.substr(at, 10'000);
+    ASSERT_EQ(write(accepted, part.data(), part.size()), static_cast<ssize_t>(part.size()));
+    if (at == 150'000) {
+      EXPECT_FALSE(eventually([&] { return log_.has("1: 300000 bytes"); }, 0.05));
+    }
+  }
+  EXPECT_TRUE(log_.wait("1: 300000 bytes"));
+  ASSERT_EQ(write(accepted, frame.data(), 50'000), 50'000);
+  EXPECT_FALSE(eventually([&] { return log_.has("closed by the other side"); }, 0.05));
+  const std::int64_t start = monotonic_ns();
+  close(accepted);
+  EXPECT_TRUE(log_.wait("closed by the other side"));
+  EXPECT_LT(monotonic_ns() - start, 1'000'000'000);
+  close(*listening);
 }
 
 TEST_F(ConnectionTest, AFrameAboveTheLimitEndsTheConnection) {

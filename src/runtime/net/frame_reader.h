@@ -41,6 +41,8 @@ class FrameReader {
   // Why received() gave false; empty when the sink did not want more.
   const std::string& fault() const { return fault_; }
   bool inside_frame() const { return begun_ || filled_ > 0; }
+  // Bytes without which nothing can be done: the rest of a long body. 0: any byte is welcome.
+  std::size_t missing() const { return begun_ && body_ != nullptr ? header_.length - have_ : 0; }
 
  private:
   bool parse();

@@ -10,7 +10,7 @@ namespace {
 
 void free_block(Block* block) {
   block->~Block();
-  ::operator delete(block, std::align_val_t{alignof(Block)});
+  ::operator delete (block, std::align_val_t{alignof(Block)});
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ Block* BlockPool::take(std::size_t bytes) {
   }
   if (block == nullptr) {
     void* memory =
-        ::operator new(sizeof(Block) + size_of(size_class), std::align_val_t{alignof(Block)});
+        ::operator new (sizeof(Block) + size_of(size_class), std::align_val_t{alignof(Block)});
     block = new (memory) Block;
     block->size_class = static_cast<std::uint32_t>(size_class);
   }

@@ -58,10 +58,10 @@ struct TcpTransport::Peer {
   }
 
   const MemberId id;
-  std::atomic<bool> asked = false;       // to connect
-  std::atomic<bool> gone = false;        // lost or forgotten
-  std::atomic<std::size_t> queued = 0;   // bytes reserved and not yet written
-  std::atomic<bool> wanted = false;      // somebody waits for room
+  std::atomic<bool> asked = false;      // to connect
+  std::atomic<bool> gone = false;       // lost or forgotten
+  std::atomic<std::size_t> queued = 0;  // bytes reserved and not yet written
+  std::atomic<bool> wanted = false;     // somebody waits for room
 
   // On the reactor's thread.
   std::vector<std::unique_ptr<Stream>> streams;

@@ -28,9 +28,8 @@ void TcpTransport::connect_to(Peer& peer, const Result<SocketAddress>& address) 
   if (!address.ok()) return lose(peer, address.error().what, false);
   for (int i = 0; i < settings_.streams; ++i) {
     Stream& stream = add_stream(peer);
-    stream.connection =
-        Connection::connect(reactor_, *address, connection_settings(), Purpose::kData,
-                            settings_.connect_s, events_of(stream));
+    stream.connection = Connection::connect(reactor_, *address, connection_settings(),
+                                            Purpose::kData, settings_.connect_s, events_of(stream));
   }
 }
 
@@ -118,8 +117,8 @@ void TcpTransport::arrived(Stream& stream, std::uint16_t kind, ByteView body) {
   Block* block = std::exchange(stream.arriving, nullptr);
   if (kind != kMessageFrame || block == nullptr) {
     return stream.connection->fail(
-        End::kBadFrame, fmt::format("a frame of kind {} and {} bytes is no message", kind,
-                                    body.size()));
+        End::kBadFrame,
+        fmt::format("a frame of kind {} and {} bytes is no message", kind, body.size()));
   }
   Header header;
   std::memcpy(&header, body.data(), sizeof header);
@@ -165,8 +164,7 @@ void TcpTransport::stream_ended(Stream& stream, End end, const std::string& reas
     std::erase_if(peer.streams, [&](const auto& one) { return one.get() == &stream; });
     return;
   }
-  const bool confirmed =
-      end == End::kClosedByPeer || end == End::kReset || end == End::kRefused;
+  const bool confirmed = end == End::kClosedByPeer || end == End::kReset || end == End::kRefused;
   lose(peer, reason, confirmed);
 }
 

@@ -17,11 +17,10 @@ TcpTransport::TcpTransport(Reactor& reactor, Doorbell doorbell, Settings setting
 Result<std::unique_ptr<TcpTransport>> TcpTransport::open(Reactor& reactor, Doorbell doorbell,
                                                          Settings settings) {
   CHECK(settings.address_of && settings.streams >= 1 && settings.streams <= kMostStreams);
-  std::unique_ptr<TcpTransport> transport(
-      new TcpTransport(reactor, doorbell, std::move(settings)));
-  auto listener = Listener::open(reactor, transport->settings_.listen_address,
-                                 transport->connection_settings(),
-                                 [t = transport.get()](const auto& c) { t->accepted(c); });
+  std::unique_ptr<TcpTransport> transport(new TcpTransport(reactor, doorbell, std::move(settings)));
+  auto listener =
+      Listener::open(reactor, transport->settings_.listen_address, transport->connection_settings(),
+                     [t = transport.get()](const auto& c) { t->accepted(c); });
   if (!listener.ok()) return listener.error();
   transport->listener_ = std::move(listener).value();
   return transport;
@@ -42,9 +41,8 @@ TcpTransport::~TcpTransport() {
 
 Connection::Settings TcpTransport::connection_settings() const {
   Connection::Settings settings;
-  settings.identity = {.secret = settings_.secret,
-                       .job = settings_.job,
-                       .label = fmt::format("{}", settings_.self)};
+  settings.identity = {
+      .secret = settings_.secret, .job = settings_.job, .label = fmt::format("{}", settings_.self)};
   settings.options = settings_.options;
   settings.most_frame_bytes = sizeof(Header) + kMaxMessage;
   return settings;

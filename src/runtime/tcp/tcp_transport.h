@@ -1,5 +1,5 @@
-// Messages over TCP, between hosts. Each pair of members that talks has a few connections, made when
-// the first message is to be sent; whoever connected, both send on all of them.
+// Messages over TCP, between hosts. Each pair of members that talks has a few connections, made
+// when the first message is to be sent; whoever connected, both send on all of them.
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,8 @@ class TcpTransport : public Transport {
   ~TcpTransport() override;
 
   int port() const { return listener_->port(); }
-  // Connects now, so that the first message need not wait. Cost: a name is looked up as in resolve().
+  // Connects now, so that the first message need not wait. Cost: a name is looked up as in
+  // resolve().
   void prepare(MemberId member);
 
   std::size_t max_message() const override { return kMaxMessage; }

@@ -41,7 +41,8 @@ class TcpTransportTest : public testing::Test {
       const auto found = addresses_.find(other);
       return found == addresses_.end() ? std::nullopt : std::optional(found->second);
     };
-    settings.on_peer_lost = [&lost = member->lost](MemberId who, const std::string& why, bool sure) {
+    settings.on_peer_lost = [&lost = member->lost](MemberId who, const std::string& why,
+                                                   bool sure) {
       lost.add(why);
       lost.add(fmt::format("{} {}", who, sure ? "confirmed" : "unconfirmed"));
     };
