@@ -310,6 +310,7 @@ void Connection::linger() {
 
 void Connection::fail(End end, const std::string& reason) {
   if (state_ == State::kClosed) return;
+  const auto self = shared_from_this();  // `reason` may be ours
   const auto events = events_;
   close_now();
   if (events && events->on_close) events->on_close(end, reason);
