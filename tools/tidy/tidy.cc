@@ -202,7 +202,8 @@ class Checker {
   static bool is_registered(const std::string& path) {
     const auto folders = std::count(path.begin(), path.end(), '/');
     return path.starts_with("src/") || path.starts_with("apps/weft/") ||
-           path.starts_with("tools/tidy/") || (path.starts_with("tests/") && folders == 1);
+           path.starts_with("tools/tidy/") || (path.starts_with("tests/") && folders == 1) ||
+           (path.starts_with("tests/live/") && folders == 2);
   }
 
   void check_rooms() {

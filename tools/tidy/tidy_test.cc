@@ -105,6 +105,7 @@ const Breach kBreaches[] = {
     {"a test that nothing builds", "tests/deep/a_test.cc", "int x;\n",
      "tests/deep/a_test.cc:1: no test program takes this file; move it to src/<room>, apps/weft "
      "or tests/\n"},
+    {"a test with real processes", "tests/live/a_test.cc", "int x;\n", ""},
     {"a room without a README", "src/base/README.md", "# base\n",
      "src/base/README.md:1: a room has a README.md of at least 3 lines\n"},
     {"a folder that is no room", "src/pol/README.md", "# pol\n\nA room?\n",

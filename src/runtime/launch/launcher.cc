@@ -64,7 +64,10 @@ void Launcher::exited(MemberId member, int code, Seconds now) {
   CHECK(at != running_.end());
   const Run run = at->second;
   // Judged while it still counts: a rank that was well begins a new row of failures.
-  if (well(run, now)) ranks_[static_cast<std::size_t>(run.rank)].failures_in_a_row = 0;
+  if (well(run, now)) {
+    ranks_[static_cast<std::size_t>(run.rank)].failures_in_a_row = 0;
+    starts_in_vain_ = 0;
+  }
   running_.erase(at);
   if (stopping()) {
     if (asked_ && code != 0) remember_first(member, run.rank, code);
@@ -90,16 +93,19 @@ void Launcher::fail(MemberId member, const Run& run, int code, Seconds now) {
 
 void Launcher::replace(MemberId member, const Run& run, int code, Seconds now) {
   Rank& rank = ranks_[static_cast<std::size_t>(run.rank)];
-  const int failures = ++rank.failures_in_a_row;
   const int others_well = count_well(now);
+  starts_in_vain_ = others_well == 0 ? starts_in_vain_ + 1 : 0;
+  // Whichever rank fails first each time, a job that never gets going ends as one rank would.
+  const int failures = std::max(++rank.failures_in_a_row, starts_in_vain_);
   const std::string end =
       fmt::format("rank {} (member {}) ended with {}", run.rank, member, name_of_end(code));
   if (failures > rules_.max_restarts && others_well < rules_.least) {
     remember_first(member, run.rank, code);
     first_->why = fmt::format(
-        "{}; it failed {} times in a row (at most {} replacements may fail) and {} of at least {} "
+        "{}; {} failed {} times in a row (at most {} replacements may fail) and {} of at least {} "
         "ranks are well",
-        end, failures, rules_.max_restarts, others_well, rules_.least);
+        end, failures == rank.failures_in_a_row ? "it" : "the job", failures, rules_.max_restarts,
+        others_well, rules_.least);
     return stop(Stop::kFailed, now);
   }
   const Seconds delay = delay_after(failures);
@@ -109,8 +115,8 @@ void Launcher::replace(MemberId member, const Run& run, int code, Seconds now) {
     return stop(Stop::kRestart, now);
   }
   say(delay == 0 ? fmt::format("{}; member {} takes its place", end, next_member_)
-                 : fmt::format("{}, for the {}. time in a row; another takes its place in {:g} s",
-                               end, failures, delay));
+                 : fmt::format("{}, {} times in a row; another takes its place in {:g} s", end,
+                               failures, delay));
   rank.start_at = now + delay;
   rank.join = true;
   start_due(now);

@@ -116,6 +116,7 @@ class Launcher {
   std::vector<LaunchCommand> commands_;
   MemberId next_member_ = 0;
   int epoch_ = 1, restarts_ = 0, ended_well_ = 0;
+  int starts_in_vain_ = 0;  // of all ranks, in a row, with nobody well after them
   bool asked_ = false;
   Stop stop_ = Stop::kNo;
   Seconds kill_at_ = kNever, restart_delay_ = 0;

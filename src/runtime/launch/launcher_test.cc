@@ -189,6 +189,11 @@ std::vector<Row> elastic_table() {
         {exits(2, 137, 1 + kSettledAfter_s), "start 1 as 3 join e1 w2; "}},
        -1,
        -1},
+  };
+}
+
+std::vector<Row> elastic_end_table() {
+  return {
       {"below the least, replacements that fail too often end the job",
        kStrict,
        {{exits(1, 4, 1), "start 1 as 2 join e1 w2; "},
@@ -205,6 +210,18 @@ std::vector<Row> elastic_table() {
         {exits(2, 143, 2), "start 0 as 3 e2 w2; start 1 as 4 e2 w2; "}},
        -1,
        -1},
+      {"a job that never gets going ends, whichever rank fails first each time",
+       kElastic,
+       {{exits(0, 1, 1), "start 0 as 2 join e1 w2; "},
+        {exits(1, 1, 1), "SIG15 2; "},
+        {exits(2, 143, 1), "start 0 as 3 e2 w2; start 1 as 4 e2 w2; "},
+        {exits(4, 1, 2), "SIG15 3; "},
+        {exits(3, 143, 2), ""},
+        {timer(2.25), "start 0 as 5 e3 w2; start 1 as 6 e3 w2; "},
+        {exits(5, 8, 3), "SIG15 6; "},
+        {exits(6, 143, 3), ""}},
+       8,
+       5},
       {"a joiner that has the state keeps the job alive",
        kElastic,
        {{exits(0, 137, 1), "start 0 as 2 join e1 w2; "},
@@ -256,6 +273,7 @@ void check(const std::vector<Row>& table) {
 TEST(Launcher, RunsJobsOfFixedSize) { check(fixed_size_table()); }
 TEST(Launcher, ObeysSignals) { check(signal_table()); }
 TEST(Launcher, ReplacesRanksOfElasticJobs) { check(elastic_table()); }
+TEST(Launcher, EndsElasticJobs) { check(elastic_end_table()); }
 
 TEST(Launcher, SaysWhichRankFailedTheJob) {
   Launcher launcher(kStrict);
