@@ -207,7 +207,7 @@ Verb add_launch_command(CLI::App& app) {
   verb->add_option("--elastic", a->elastic, "MIN:MAX: replace ranks that fail, one by one");
   verb->add_option("--max-restarts", a->max_restarts,
                    "of the whole job (0); elastic: failed replacements in a row (3)")
-      ->check(whole_number_from(0, 1'000'000));
+      ->check(whole_number_from(0, 1000));
   verb->add_option("--grace", a->grace_s, "seconds from SIGTERM to SIGKILL (30)")
       ->check(number_from(0, 1e6));
   verb->add_option("--log-dir", a->log_dir, "keep the ranks' output there, one file per stream");

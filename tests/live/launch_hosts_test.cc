@@ -145,7 +145,8 @@ TEST(LiveLaunchHosts, ServesTheStoreToWhoeverKnowsTheSecret) {
 TEST(LiveLaunchHosts, AJoinerThatSaysSoHasTheState) {
   Launch launch(
       {"-n", "2", "--elastic", "1:2"},
-      "cp $WEFT_SECRET_FILE $T/secret; echo $WEFT_STORE >$T/store.$WEFT_MEMBER; " + await("done"));
+      "cp $WEFT_SECRET_FILE $T/secret.$WEFT_MEMBER; echo $WEFT_STORE >$T/store.$WEFT_MEMBER; " +
+          await("done"));
   for (const int member : {0, 1}) launch.wait_for_member(member);
   kill(launch.pid(0), SIGKILL);
   launch.wait_for_member(2);
