@@ -40,9 +40,13 @@ std::string host_identity() {
 Job::Job(GroupOptions options) : options_(std::move(options)) {}
 
 Job::~Job() {
-  engine_.reset();
+  if (engine_ != nullptr) {
+    engine_->on_failure(nullptr);
+    engine_->replace({}, EngineOptions{});  // gives back what it holds of the transports
+  }
   mesh_.reset();
   tcp_.reset();
+  engine_.reset();
   reactor_.reset();
 }
 
@@ -122,6 +126,16 @@ Status Job::open() {
     const MemberInfo* info = view_.find(member);
     if (info == nullptr) return std::nullopt;
     return info->data;
+  };
+  tcp.on_peer_lost = [this](MemberId member, const std::string& reason, bool) {
+    const View now = view();
+    const int rank = now.rank_of(member);
+    if (rank < 0) return;
+    mesh_->suspect(member, reason);
+    const std::string why =
+        fmt::format("the connection to rank {} (member {}) was lost: {}", rank, member, reason);
+    mesh_->tell({0, now.epoch(), why});
+    engine_->break_all(now.epoch(), why);
   };
   auto transport = TcpTransport::open(*reactor_, bell_->bell(), std::move(tcp));
   if (!transport.ok()) return transport.error();
@@ -228,7 +242,10 @@ Status Job::install(const View& view) {
   int here = 0;
   std::string trouble;
   for (const MemberInfo& member : view.members) {
-    if (member.host != host || member.segment.empty() || !options_.shared_memory) continue;
+    if (member.host != host || member.segment.empty() || !options_.shared_memory) {
+      if (member.id != options_.member) tcp_->welcome(member.id);
+      continue;
+    }
     ++here;
     if (member.id == options_.member) continue;
     const Status attached = local_->transport->attach(member.id, member.segment);

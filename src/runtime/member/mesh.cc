@@ -109,6 +109,13 @@ void Mesh::tell(const Broken& broken) {
   });
 }
 
+void Mesh::suspect(MemberId member, const std::string& why) {
+  reactor_.post([this, member, why, alive = std::weak_ptr(alive_)] {
+    const auto strong = alive.lock();
+    if (strong != nullptr && *strong) question(member, why);
+  });
+}
+
 void Mesh::ask_progress(std::uint32_t group, std::uint32_t epoch) {
   reactor_.call([&] {
     for (const MemberInfo& member : reform_.current().members) {

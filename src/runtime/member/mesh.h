@@ -57,6 +57,8 @@ class Mesh {
   void want(const MemberInfo& self);
   void give_up();
   void tell(const Broken& broken);
+  // Something else than the control connection says that the member may be lost.
+  void suspect(MemberId member, const std::string& why);
   void ask_progress(std::uint32_t group, std::uint32_t epoch);
   void leave();
   int joiners() const { return joiners_.load(); }

@@ -133,6 +133,14 @@ void TcpTransport::release(const Message& message) {
   pool_.drop(reinterpret_cast<Block*>(static_cast<std::uintptr_t>(message.token)));
 }
 
+void TcpTransport::welcome(MemberId member) {
+  const std::lock_guard lock(peers_mutex_);
+  const auto found = peers_.find(member);
+  if (found == peers_.end() || !found->second->gone) return;
+  retired_.push_back(std::move(found->second));
+  peers_.erase(found);
+}
+
 void TcpTransport::forget(MemberId member) {
   Peer& peer = peer_of(member);
   peer.asked = true;  // never to connect again

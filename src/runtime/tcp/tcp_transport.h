@@ -58,6 +58,8 @@ class TcpTransport : public Transport {
   bool poll(Message& message) override;
   void release(const Message& message) override;
   void forget(MemberId member) override;
+  // Connects anew to a member that was lost, when it is needed.
+  void welcome(MemberId member);
   TransportCounts counts() const override;
 
  private:
@@ -95,7 +97,8 @@ class TcpTransport : public Transport {
   std::unique_ptr<Listener> listener_;
 
   std::mutex peers_mutex_;
-  std::map<MemberId, std::unique_ptr<Peer>> peers_;  // under peers_mutex_; each stays to the end
+  std::map<MemberId, std::unique_ptr<Peer>> peers_;  // under peers_mutex_
+  std::vector<std::unique_ptr<Peer>> retired_;  // under peers_mutex_; others may still refer to them
 
   std::mutex outbox_mutex_;
   std::vector<Outgoing> outbox_;  // under outbox_mutex_
