@@ -44,8 +44,8 @@ Job::~Job() {
     engine_->on_failure(nullptr);
     engine_->replace({}, EngineOptions{});  // gives back what it holds of the transports
   }
-  mesh_.reset();
-  tcp_.reset();
+  tcp_.reset();   // tells the mesh and the engine of losses
+  mesh_.reset();  // tells the engine
   engine_.reset();
   reactor_.reset();
 }
