@@ -35,9 +35,10 @@ struct Member {
     Doorbell bell(&word);
     const std::int64_t start = monotonic_ns();
     while (true) {
-      const std::uint32_t seen = bell.seen();
       if (once()) return;
-      bell.wait(seen, 1);
+      const std::uint32_t seen = bell.announce();
+      if (once()) return bell.retract();
+      bell.sleep(seen, 1);
       CHECK_MSG(1e-9 * static_cast<double>(monotonic_ns() - start) < kPatience, "it hangs");
     }
   }

@@ -62,12 +62,13 @@ class TcpTransportTest : public testing::Test {
     Doorbell bell(&members_.at(from)->word);
     const std::int64_t end = monotonic_ns() + static_cast<std::int64_t>(kTestDeadline * 1e9);
     while (monotonic_ns() < end) {
-      const std::uint32_t seen = bell.seen();
+      const std::uint32_t seen = bell.announce();
       std::byte* room = at(from).reserve(to, bytes);
       if (room == nullptr) {
-        bell.wait(seen, 0.5);
+        bell.sleep(seen, 0.5);
         continue;
       }
+      bell.retract();
       std::memset(room, static_cast<int>(index & 0xff), bytes);
       Header header;
       header.index = index;
@@ -84,9 +85,10 @@ class TcpTransportTest : public testing::Test {
     Doorbell bell(&members_.at(id)->word);
     const std::int64_t end = monotonic_ns() + static_cast<std::int64_t>(deadline_s * 1e9);
     do {
-      const std::uint32_t seen = bell.seen();
+      const std::uint32_t seen = bell.announce();
       Message message;
       if (at(id).poll(message)) {
+        bell.retract();
         const auto expected = static_cast<std::byte>(message.header.index & 0xff);
         for (std::uint32_t i = 0; i < message.header.bytes; ++i) {
           if (message.payload[i] != expected) ADD_FAILURE() << "byte " << i << " is wrong";
@@ -94,7 +96,7 @@ class TcpTransportTest : public testing::Test {
         at(id).release(message);
         return message;
       }
-      bell.wait(seen, 0.05);
+      bell.sleep(seen, 0.05);
     } while (monotonic_ns() < end);
     return std::nullopt;
   }
@@ -182,10 +184,11 @@ TEST_F(TcpTransportTest, CreditBoundsWhatWaitsAndTheDoorbellRingsForRoom) {
   Header header;
   header.bytes = 100'000;
   Doorbell bell(&members_[0]->word);
-  const std::uint32_t seen = bell.seen();
+  const std::uint32_t seen = bell.announce();
   for (std::byte* room : rooms) at(0).post(room, to, header);
   at(0).forget(1);  // gives the room back
-  EXPECT_TRUE(eventually([&] { return bell.seen() != seen; }));
+  EXPECT_TRUE(eventually([&] { return members_[0]->word.rings != seen; }));
+  bell.retract();
   close(*silent);
 }
 
