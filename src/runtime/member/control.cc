@@ -24,7 +24,6 @@ struct Writer {
   }
   Json operator()(const Propose& m) const {
     return {{"is", "propose"},
-            {"pledge", m.pledge},
             {"round", m.value.round},
             {"view", to_text(m.value.view)}};
   }
@@ -128,8 +127,7 @@ ControlMessage read(Fields& fields) {
     return m;
   }
   if (kind == "propose") {
-    return Propose{fields.wide("pledge"),
-                   {fields.wide("round"), fields.parsed("view", view_from)}};
+    return Propose{{fields.wide("round"), fields.parsed("view", view_from)}};
   }
   if (kind == "accept") return Accept{fields.wide("round"), fields.word("number")};
   if (kind == "commit") return Commit{fields.parsed("view", view_from)};

@@ -86,6 +86,7 @@ class Mesh {
   void question(MemberId member, const std::string& why);
   void probe(MemberId member);
   void probed(MemberId member, End end);
+  void fence(std::uint32_t number);  // others go on without us
   void judge(MemberId member, Life life, const std::string& why);
   void watch();
   void beat();

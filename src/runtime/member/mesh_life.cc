@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "runtime/member/mesh.h"
 
@@ -49,12 +50,7 @@ void Mesh::handle(MemberId from, const ControlMessage& message) {
     }
     joiners_ = static_cast<int>(reform_.joiners());
   } else if (const auto* fenced = std::get_if<Fenced>(&message)) {
-    if (fenced->number > reform_.current().number && !fenced_) {
-      fenced_ = true;
-      events_.on_fenced(
-          fmt::format("this process (member {}) was left out: membership {} goes on without it",
-                      self_, fenced->number));
-    }
+    if (fenced->number > reform_.current().number) fence(fenced->number);
   } else if (std::get_if<Leaving>(&message) != nullptr) {
     links_.erase(from);
     judge(from, Life::kDead, "left");
@@ -65,6 +61,12 @@ void Mesh::handle(MemberId from, const ControlMessage& message) {
       send(from, events_.progress(progress->group, progress->epoch));
     }
   }
+}
+
+void Mesh::fence(std::uint32_t number) {
+  if (std::exchange(fenced_, true)) return;
+  events_.on_fenced(fmt::format(
+      "this process (member {}) was left out: membership {} goes on without it", self_, number));
 }
 
 void Mesh::take(MemberId from, const Verdict& verdict) {
@@ -181,6 +183,7 @@ void Mesh::flush() {
   for (const ReformMessage& message : reform_.outgoing()) {
     std::visit([&](const auto& body) { send(message.to, ControlMessage{body}); }, message.body);
   }
+  if (reform_.left_out() > reform_.current().number) fence(reform_.left_out());
   if (reform_.changed()) installed(before);
 }
 

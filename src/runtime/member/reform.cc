@@ -27,8 +27,8 @@ void Reform::want(const MemberInfo& info) {
   const MemberInfo* seated = current_.find(info.id);
   if (seated != nullptr) self_.seat = seated->seat;
   wanted_ = true;
-  pledged_to_.reset();
   proposed_.reset();
+  pledge(next_ballot());  // how we are reached has changed
   advance();
 }
 
@@ -49,7 +49,10 @@ void Reform::doubt_all() {
 }
 
 void Reform::add_joiner(const MemberInfo& info) {
-  if (current_.find(info.id) != nullptr) return;
+  if (current_.find(info.id) != nullptr) {
+    say(info.id, Commit{current_});  // it missed that it was taken in
+    return;
+  }
   joiners_[info.id] = info;
 }
 
@@ -58,19 +61,20 @@ void Reform::drop_joiner(MemberId member) { joiners_.erase(member); }
 void Reform::advance() {
   if (!wanted_) return;
   const MemberId leader = coordinator();
-  if (pledged_to_ != leader) pledge();
+  if (pledge_ == 0 || coordinator_of(pledge_) != leader) pledge(next_ballot());
   if (leader == self_.id) coordinate();
 }
 
-void Reform::pledge() {
-  pledged_to_ = coordinator();
-  ++pledge_;
-  Ready ready{current_.number, pledge_, self_, accepted_};
-  if (*pledged_to_ == self_.id) {
-    ready_[self_.id] = std::move(ready);
+Ballot Reform::next_ballot() const { return ballot_of((pledge_ >> 32) + 1, coordinator()); }
+
+void Reform::pledge(Ballot ballot) {
+  pledge_ = ballot;
+  const MemberId leader = coordinator_of(ballot);
+  if (leader == self_.id) {
+    ready_[self_.id] = own_ready();
   } else {
     proposed_.reset();
-    say(*pledged_to_, std::move(ready));
+    say(leader, own_ready());
   }
 }
 
@@ -94,7 +98,18 @@ void Reform::coordinate() {
   for (const MemberInfo& member : current_.members) {
     if (life_of(member.id) == Life::kAlive && !ready_.contains(member.id)) return;
   }
-  if (!may_leave_out()) return;
+  Ballot highest = used_ == pledge_ ? next_ballot() : pledge_;
+  for (const auto& [member, ready] : ready_) highest = std::max(highest, ready.pledge);
+  if (highest != pledge_) {
+    pledge(highest);
+    for (const auto& [member, ready] : ready_) {
+      if (ready.pledge != pledge_) say(member, own_ready());
+    }
+  }
+  const bool together = std::all_of(ready_.begin(), ready_.end(), [&](const auto& entry) {
+    return entry.second.pledge == pledge_;
+  });
+  if (!together || !may_leave_out()) return;
   const Accepted* newest = nullptr;
   for (const auto& [member, ready] : ready_) {
     if (ready.accepted && (newest == nullptr || ready.accepted->round > newest->round)) {
@@ -125,53 +140,63 @@ View Reform::next_view() const {
 }
 
 void Reform::propose(const View& view) {
-  std::uint64_t round = 0;
-  for (const auto& [member, ready] : ready_) {
-    if (ready.accepted) round = std::max(round, ready.accepted->round);
-  }
-  if (accepted_) round = std::max(round, accepted_->round);
-  proposed_ = Accepted{round + 1, view};
+  used_ = pledge_;
+  const Propose message{{pledge_, view}};
+  proposed_ = message.value;
   acceptors_.clear();
   for (const auto& [member, ready] : ready_) acceptors_[member] = false;
-  const auto asked = ready_;  // accepting our own may end the matter
-  for (const auto& [member, ready] : asked) {
-    if (!proposed_) return;
-    const Propose message{ready.pledge, *proposed_};
-    if (member == self_.id) {
-      take(self_.id, message);
-    } else {
-      say(member, message);
-    }
+  for (const auto& [member, accepted] : acceptors_) {
+    if (member != self_.id) say(member, message);
   }
+  take(self_.id, message);  // last, since it may end the matter
 }
 
 void Reform::take(MemberId from, const Ready& message) {
-  if (current_.find(from) == nullptr || message.info.id != from) return;
+  if (current_.find(from) == nullptr || message.info.id != from || life_of(from) == Life::kDead) {
+    return;
+  }
   if (message.number > current_.number) {
     // It is ahead of us, and answers what we say of ourselves with what we missed.
-    say(from, Ready{current_.number, pledge_, self_, accepted_});
+    say(from, own_ready());
     return;
   }
   if (message.number < current_.number) {
-    // It missed the last commit.
-    if (current_.find(from) != nullptr) {
-      say(from, Commit{current_});
-    }
+    say(from, Commit{current_});  // it missed the last one
+    return;
+  }
+  if (life_of(from) == Life::kUnreachable) life_[from] = Life::kAlive;
+  if (coordinator_of(message.pledge) == from) {
+    asked_by_coordinator(from, message);
+    return;
+  }
+  if (coordinator_of(message.pledge) != self_.id) {
+    advance();
     return;
   }
   const auto before = ready_.find(from);
   if (before != ready_.end() && before->second.pledge >= message.pledge) return;
   ready_[from] = message;
-  if (life_of(from) == Life::kUnreachable) life_[from] = Life::kAlive;
   if (acceptors_.contains(from)) proposed_.reset();  // what it was asked under holds no more
   advance();
+  if (wanted_ && coordinator() == self_.id && message.pledge < pledge_) say(from, own_ready());
+}
+
+// It wants our pledge, or a higher one than it has.
+void Reform::asked_by_coordinator(MemberId from, const Ready& message) {
+  advance();
+  if (!wanted_ || coordinator() != from) return;
+  if (message.pledge > pledge_) {
+    pledge(message.pledge);
+  } else {
+    say(from, own_ready());
+  }
 }
 
 void Reform::take(MemberId from, const Propose& message) {
-  const bool ours = wanted_ && pledged_to_ == from && message.pledge == pledge_ &&
+  const bool ours = wanted_ && message.value.round == pledge_ && coordinator_of(pledge_) == from &&
                     message.value.view.number == current_.number + 1 &&
                     message.value.view.job_epoch == current_.job_epoch;
-  if (!ours || (accepted_ && accepted_->round > message.value.round)) return;
+  if (!ours) return;
   accepted_ = message.value;
   const Accept accept{message.value.round, message.value.view.number};
   if (from == self_.id) {
@@ -193,56 +218,63 @@ void Reform::take(MemberId from, const Accept& message) {
 }
 
 void Reform::commit() {
-  const View view = proposed_->view;
+  const Commit message{proposed_->view};
   for (const auto& [member, accepted] : acceptors_) {
-    if (member != self_.id) say(member, Commit{view});
+    if (member != self_.id) say(member, message);
   }
-  for (const MemberInfo& member : view.members) {
-    if (!acceptors_.contains(member.id) && member.id != self_.id) {
-      say(member.id, Commit{view});
-    }
+  for (const MemberInfo& member : message.view.members) {
+    if (!acceptors_.contains(member.id)) say(member.id, message);
   }
-  install(view);
+  take(message);
 }
 
-bool Reform::take(const Commit& message) {
-  if (message.view.job_epoch != current_.job_epoch || message.view.number <= current_.number ||
-      message.view.find(self_.id) == nullptr) {
-    return false;
+void Reform::take(const Commit& message) {
+  if (message.view.job_epoch != current_.job_epoch || message.view.number <= current_.number) {
+    return;
   }
-  install(message.view);
-  return true;
+  if (message.view.find(self_.id) != nullptr) {
+    install(message.view);
+  } else if (current_.find(self_.id) != nullptr) {
+    left_out_ = message.view.number;
+    wanted_ = false;
+  }
 }
 
 void Reform::install(const View& view) {
   std::map<MemberId, Life> life;
+  doubted_.clear();
   for (const auto& [member, belief] : life_) {
-    if (view.find(member) != nullptr) life[member] = belief;
+    if (view.find(member) == nullptr) continue;
+    life[member] = belief;
+    if (belief == Life::kUnreachable) doubted_[member] = true;
   }
   life_ = std::move(life);
-  doubted_.clear();
   for (const MemberInfo& member : view.members) joiners_.erase(member.id);
   current_ = view;
   self_ = *view.find(self_.id);
   wanted_ = false;
   changed_ = true;
+  pledge_ = used_ = 0;
   accepted_.reset();
   proposed_.reset();
-  pledged_to_.reset();
   ready_.clear();
   acceptors_.clear();
 }
 
 void Reform::nudge() {
   if (!wanted_) return;
-  const Ready ready{current_.number, pledge_, self_, accepted_};
-  if (coordinator() != self_.id) {
-    say(coordinator(), ready);
+  const MemberId leader = coordinator();
+  if (leader != self_.id) {
+    say(leader, own_ready());
     return;
   }
   for (const MemberInfo& member : current_.members) {
-    if (life_of(member.id) == Life::kAlive && !ready_.contains(member.id)) {
-      say(member.id, ready);
+    if (member.id == self_.id || life_of(member.id) != Life::kAlive) continue;
+    const auto accepted = acceptors_.find(member.id);
+    if (proposed_ && accepted != acceptors_.end() && !accepted->second) {
+      say(member.id, Propose{*proposed_});
+    } else if (!ready_.contains(member.id) || ready_[member.id].pledge != pledge_) {
+      say(member.id, own_ready());
     }
   }
 }

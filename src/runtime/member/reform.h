@@ -1,14 +1,15 @@
 // How members agree on the next membership: a state machine without clock or sockets, so that tests
 // can lose, delay and reorder messages and kill members at any point.
 //
-// The member with the least number that is believed alive coordinates. Whoever wants a change pledges
-// itself to the coordinator with a Ready; a pledge holds until the member pledges anew, to the same
-// coordinator or, when that died, to the next. When everyone who is not lost has pledged, and those
-// left out are all confirmed dead or the rest is a strict majority of the current membership, the
-// coordinator proposes a view; a member accepts under its present pledge only; when all have
-// accepted, the view holds. A Ready carries what was accepted before, and the next coordinator must
-// propose that again: so two coordinators can never give one number to two views (the argument is
-// that of Paxos, Lamport 1998, with the pledge as promise and the rule above as quorum).
+// It is Paxos (Lamport 1998), once for each membership number. The member with the least number that
+// is believed alive coordinates. Whoever wants a change pledges itself to the coordinator with a
+// Ready. A pledge is a ballot: a counter, then the coordinator; a member's pledges only rise, and it
+// accepts proposals of its present one alone. The coordinator proposes when everyone it believes
+// alive has pledged the same ballot (who is behind is asked to pledge again by the coordinator's own
+// Ready), and those left out are all confirmed dead or the rest is a strict majority of the current
+// membership; when all who pledged have accepted, the view holds. A ballot is proposed under once.
+// A Ready carries what was accepted last, and the coordinator proposes the newest of those again.
+// Without faults all pledge the same ballot at once, so nothing is asked twice.
 #pragma once
 
 #include <cstdint>
@@ -28,26 +29,32 @@ namespace weft::runtime {
 // others, so its end confirms nothing.
 enum class Life : std::uint8_t { kAlive, kUnreachable, kDead };
 
+// The counter stands in the upper half, the member that coordinates in the lower. 0: none.
+using Ballot = std::uint64_t;
+constexpr Ballot ballot_of(std::uint64_t counter, MemberId coordinator) {
+  return (counter << 32) | coordinator;
+}
+constexpr MemberId coordinator_of(Ballot ballot) { return static_cast<MemberId>(ballot); }
+
 struct Accepted {
-  std::uint64_t round = 0;
+  Ballot round = 0;
   View view;
   bool operator==(const Accepted&) const = default;
 };
 
 struct Ready {
   std::uint32_t number = 0;  // of the membership that the sender has
-  std::uint64_t pledge = 0;
+  Ballot pledge = 0;
   MemberInfo info;           // with the segment for the next membership
   std::optional<Accepted> accepted;
   bool operator==(const Ready&) const = default;
 };
 struct Propose {
-  std::uint64_t pledge = 0;  // of the receiver, under which it is asked
-  Accepted value;
+  Accepted value;  // under the pledge of the receiver
   bool operator==(const Propose&) const = default;
 };
 struct Accept {
-  std::uint64_t round = 0;
+  Ballot round = 0;
   std::uint32_t number = 0;  // of the view
   bool operator==(const Accept&) const = default;
 };
@@ -84,8 +91,8 @@ class Reform {
   void take(MemberId from, const Ready& message);
   void take(MemberId from, const Propose& message);
   void take(MemberId from, const Accept& message);
-  // Ensures: afterwards current() is the view, if it is the next one and holds this member.
-  bool take(const Commit& message);
+  // Ensures: afterwards current() is the view, if it is a later one and holds this member.
+  void take(const Commit& message);
 
   // Says again what may have been lost; to be called now and then while wanted().
   void nudge();
@@ -93,6 +100,8 @@ class Reform {
   std::vector<ReformMessage> outgoing();
   // A membership was agreed on since the last call; current() is it.
   bool changed();
+  // The number of a membership that was agreed on without this member; 0: none is known.
+  std::uint32_t left_out() const { return left_out_; }
   // Whom the agreement waits for, for error messages.
   std::string waits_for() const;
   MemberId coordinator() const;
@@ -105,7 +114,11 @@ class Reform {
     message.body.emplace<Body>(std::move(body));
   }
   void advance();
-  void pledge();
+  // Requires: the ballot is above the present pledge.
+  void pledge(Ballot ballot);
+  Ballot next_ballot() const;
+  Ready own_ready() const { return {current_.number, pledge_, self_, accepted_}; }
+  void asked_by_coordinator(MemberId from, const Ready& message);
   void coordinate();
   bool may_leave_out() const;
   View next_view() const;
@@ -119,11 +132,12 @@ class Reform {
   std::map<MemberId, Life> life_;
   std::map<MemberId, bool> doubted_;  // was unreachable in this membership
   std::map<MemberId, MemberInfo> joiners_;
-  std::uint64_t pledge_ = 0;
-  std::optional<MemberId> pledged_to_;
+  std::uint32_t left_out_ = 0;
+  Ballot pledge_ = 0;
   std::optional<Accepted> accepted_;
   // As coordinator.
-  std::map<MemberId, Ready> ready_;
+  std::map<MemberId, Ready> ready_;  // pledged to this member; all of them believed alive
+  Ballot used_ = 0;                  // the last that something was proposed under
   std::optional<Accepted> proposed_;
   std::map<MemberId, bool> acceptors_;  // those asked, and whether they accepted
   std::vector<ReformMessage> outgoing_;
