@@ -128,14 +128,7 @@ Status Job::open() {
     return info->data;
   };
   tcp.on_peer_lost = [this](MemberId member, const std::string& reason, bool) {
-    const View now = view();
-    const int rank = now.rank_of(member);
-    if (rank < 0) return;
     mesh_->suspect(member, reason);
-    const std::string why =
-        fmt::format("the connection to rank {} (member {}) was lost: {}", rank, member, reason);
-    mesh_->tell({0, now.epoch(), why});
-    engine_->break_all(now.epoch(), why);
   };
   auto transport = TcpTransport::open(*reactor_, bell_->bell(), std::move(tcp));
   if (!transport.ok()) return transport.error();
@@ -327,7 +320,14 @@ std::vector<int> Job::lost_seats() const {
   return lost_seats_;
 }
 
-void Job::leave() { mesh_->leave(); }
+void Job::leave() {
+  constexpr Seconds kMostWait = 5;
+  const double deadline = steady_now() + kMostWait;
+  while (!tcp_->idle() && steady_now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  mesh_->leave();
+}
 
 std::uint32_t Job::next_sequence(std::uint32_t group, std::uint32_t stream) {
   const std::lock_guard lock(mutex_);

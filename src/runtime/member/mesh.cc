@@ -112,7 +112,7 @@ void Mesh::tell(const Broken& broken) {
 void Mesh::suspect(MemberId member, const std::string& why) {
   reactor_.post([this, member, why, alive = std::weak_ptr(alive_)] {
     const auto strong = alive.lock();
-    if (strong != nullptr && *strong) question(member, why);
+    if (strong != nullptr && *strong) question(member, why, true);
   });
 }
 
@@ -127,11 +127,9 @@ void Mesh::ask_progress(std::uint32_t group, std::uint32_t epoch) {
 void Mesh::leave() {
   reactor_.call([&] {
     leaving_ = true;
-    for (auto& [member, link] : links_) {
-      if (link.connection->open()) {
-        link.connection->send(kMessage, to_text(ControlMessage{Leaving{}}));
-        link.connection->finish();
-      }
+    for (const auto& connection : open_links(self_)) {
+      connection->send(kMessage, to_text(ControlMessage{Leaving{}}));
+      connection->finish();
     }
   });
 }
@@ -161,7 +159,17 @@ void Mesh::adopt(MemberId member, const std::shared_ptr<Connection>& connection)
   // Both sides may have called each other at once; the connection before goes on being read.
   connection->set_events(events_for(member, false));
   links_[member] = {connection, now_ns()};
-  questioned_.erase(member);
+  const auto asked = questioned_.find(member);
+  if (asked == questioned_.end()) return;
+  const Question question = asked->second;
+  questioned_.erase(asked);
+  if (!question.data) return;
+  // It lives, but its messages may be lost: all must begin anew.
+  const Broken broken{0, reform_.current().epoch(),
+                      fmt::format("the connection to {} was lost: {}", name_of_member(member),
+                                  question.why)};
+  if (broken_.insert({broken.group, broken.epoch}).second) flood(broken, self_);
+  events_.on_lost(broken.epoch, broken.why);
 }
 
 Connection::Events Mesh::events_for(MemberId member, bool probing) {
@@ -255,9 +263,16 @@ void Mesh::send(MemberId to, const ControlMessage& message) {
 
 void Mesh::flood(const ControlMessage& message, MemberId except) {
   const std::string text = to_text(message);
-  for (auto& [member, link] : links_) {
-    if (member != except && link.connection->open()) link.connection->send(kMessage, text);
+  for (const auto& connection : open_links(except)) connection->send(kMessage, text);
+}
+
+// A copy, because sending may end a connection and so change the links.
+std::vector<std::shared_ptr<Connection>> Mesh::open_links(MemberId except) const {
+  std::vector<std::shared_ptr<Connection>> found;
+  for (const auto& [member, link] : links_) {
+    if (member != except && link.connection->open()) found.push_back(link.connection);
   }
+  return found;
 }
 
 const MemberInfo* Mesh::info_of(MemberId member) const {

@@ -83,7 +83,8 @@ class Mesh {
   void take(MemberId from, const Verdict& verdict);
   void send(MemberId to, const ControlMessage& message);
   void flood(const ControlMessage& message, MemberId except);
-  void question(MemberId member, const std::string& why);
+  void question(MemberId member, const std::string& why, bool data = false);
+  std::vector<std::shared_ptr<Connection>> open_links(MemberId except) const;
   void probe(MemberId member);
   void probed(MemberId member, End end);
   void fence(std::uint32_t number);  // others go on without us
@@ -106,7 +107,13 @@ class Mesh {
   std::vector<MemberInfo> known_;  // members to ask for the way in, or joiners
   MemberInfo own_;
   std::map<MemberId, Link> links_;
-  std::map<MemberId, std::pair<int, std::string>> questioned_;  // attempts, and why
+  struct Question {
+    int calls = 0;
+    std::string why;
+    bool data = false;  // its data connections were lost, so it must have died or all must re-form
+  };
+  std::map<MemberId, Question> questioned_;
+  std::set<MemberId> left_;  // of their own will; what they sent before may still be on its way
   std::set<std::pair<std::uint32_t, std::uint32_t>> broken_;    // group, epoch: told already
   std::int64_t last_beat_ns_ = 0;
   std::int64_t watched_since_ns_ = 0;

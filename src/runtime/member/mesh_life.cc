@@ -11,6 +11,7 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::uint16_t kBeat = 2;
+constexpr Seconds kGoodbye = 1;  // in which what a leaving member sent should have arrived
 constexpr Seconds kProbes[] = {0.03, 0.2, 0.8};  // how long each call to a lost member may take
 
 std::int64_t now_ns() {
@@ -52,8 +53,15 @@ void Mesh::handle(MemberId from, const ControlMessage& message) {
   } else if (const auto* fenced = std::get_if<Fenced>(&message)) {
     if (fenced->number > reform_.current().number) fence(fenced->number);
   } else if (std::get_if<Leaving>(&message) != nullptr) {
+    // Operations that it took part in may still end well; those that need it now do not.
     links_.erase(from);
-    judge(from, Life::kDead, "left");
+    if (!left_.insert(from).second) return;
+    reactor_.after(kGoodbye, [this, from, alive = std::weak_ptr(alive_)] {
+      const auto strong = alive.lock();
+      if (strong == nullptr || !*strong) return;
+      judge(from, Life::kDead, "left");
+      flush();
+    });
   } else if (const auto* progress = std::get_if<Progress>(&message)) {
     if (progress->answer) {
       events_.on_progress(from, *progress);
@@ -79,14 +87,14 @@ void Mesh::take(MemberId from, const Verdict& verdict) {
   }
 }
 
-void Mesh::question(MemberId member, const std::string& why) {
+void Mesh::question(MemberId member, const std::string& why, bool data) {
   const bool concerns =
       reform_.current().find(member) != nullptr || info_of(member) != nullptr;
-  if (!concerns || fenced_ || questioned_.contains(member) ||
+  if (!concerns || fenced_ || left_.contains(member) || questioned_.contains(member) ||
       reform_.life_of(member) == Life::kDead) {
     return;
   }
-  questioned_[member] = {0, why};
+  questioned_[member] = {0, why, data};
   probe(member);
 }
 
@@ -94,17 +102,17 @@ void Mesh::probe(MemberId member) {
   const auto found = questioned_.find(member);
   const MemberInfo* info = info_of(member);
   if (found == questioned_.end() || info == nullptr) return;
-  connect(*info, kProbes[found->second.first], true);
+  connect(*info, kProbes[found->second.calls], true);
 }
 
 void Mesh::probed(MemberId member, End end) {
   const auto found = questioned_.find(member);
   if (found == questioned_.end()) return;  // it has called us meanwhile
-  const std::string why = found->second.second;
+  const std::string why = found->second.why;
   if (end == End::kRefused || end == End::kBadProof) {
     questioned_.erase(found);
     judge(member, Life::kDead, why);
-  } else if (++found->second.first < static_cast<int>(std::size(kProbes))) {
+  } else if (++found->second.calls < static_cast<int>(std::size(kProbes))) {
     probe(member);
     return;
   } else {
@@ -140,12 +148,14 @@ void Mesh::beat() {
   std::vector<MemberId> silent;
   for (auto& [member, link] : links_) {
     if (lapsed) link.heard_ns = now;
-    if (link.connection->open()) link.connection->send(kBeat, "");
     if (now - link.heard_ns > silence) silent.push_back(member);
   }
+  for (const auto& connection : open_links(self_)) connection->send(kBeat, "");
   for (const MemberId member : silent) {
-    links_[member].connection->close();
-    links_.erase(member);
+    const auto link = links_.find(member);
+    if (link == links_.end()) continue;
+    link->second.connection->close();
+    links_.erase(link);
     question(member, fmt::format("no sign of life for {} s", options_.silence_s));
   }
   // Those that should have called us by now.

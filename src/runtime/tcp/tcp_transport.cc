@@ -133,6 +133,13 @@ void TcpTransport::release(const Message& message) {
   pool_.drop(reinterpret_cast<Block*>(static_cast<std::uintptr_t>(message.token)));
 }
 
+bool TcpTransport::idle() {
+  const std::lock_guard lock(peers_mutex_);
+  return std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) {
+    return entry.second->gone || entry.second->queued == 0;
+  });
+}
+
 void TcpTransport::welcome(MemberId member) {
   const std::lock_guard lock(peers_mutex_);
   const auto found = peers_.find(member);

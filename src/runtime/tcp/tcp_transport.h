@@ -58,6 +58,8 @@ class TcpTransport : public Transport {
   bool poll(Message& message) override;
   void release(const Message& message) override;
   void forget(MemberId member) override;
+  // Whether the kernel has everything that was posted to members that live.
+  bool idle();
   // Connects anew to a member that was lost, when it is needed.
   void welcome(MemberId member);
   TransportCounts counts() const override;
