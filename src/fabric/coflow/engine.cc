@@ -5,13 +5,14 @@
 #include <unordered_map>
 
 #include "base/check.h"
-#include "fabric/flow_sim.h"
+#include "fabric/coflow/fair.h"
 
 namespace weft {
 namespace {
 
 // A bundle with what it was given last, and out of what: while neither its flows nor the room it
-// sees change, its rates stay, and it is not even brought up to date.
+// sees change, its rates stay, and it is not even brought up to date. With MADD, whose rates depend
+// on what is left, all are given anew at every event.
 struct Served {
   Bundle bundle;
   std::array<std::vector<double>, 2> before, after;  // room on its links: for MADD, for max-min
@@ -47,9 +48,10 @@ class Engine {
 
  private:
   void bring_up(Served& served) {
-    const std::uint32_t ended = advance(served.bundle, now_);
-    run_.flows += ended;
-    if (ended > 0) served.stale = true;
+    ended_.clear();
+    advance(served.bundle, now_, ended_);
+    run_.flows += ended_.size();
+    if (!ended_.empty()) served.stale = true;
     if (served.bundle.sent >= served.bundle.wake_sent) woken_ = true;
     if (served.end <= now_) set_end(served);
   }
@@ -57,7 +59,7 @@ class Engine {
   // The next moment at which something happens to the bundle itself.
   void set_end(Served& served) const {
     const Bundle& bundle = served.bundle;
-    served.end = first_end(bundle);
+    served.end = bundle.flows_left > 0 ? first_end(bundle) : bundle.since;
     if (bundle.wake_sent == kNever || woken_) return;
     if (bundle.speed <= 0) return;
     // A byte more, so that the limit is reached whatever the rounding.
@@ -66,11 +68,12 @@ class Engine {
   }
 
   void sum_speed(Served& served) const {
-    served.bundle.speed = 0;
-    for (std::size_t which = plan_.madd ? 0 : 1; which < 2; ++which) {
-      for (std::size_t k = 0; k < served.bundle.rows; ++k) {
-        served.bundle.speed += served.before[which][k] - served.after[which][k];
-      }
+    Bundle& bundle = served.bundle;
+    bundle.speed = 0;
+    for (std::size_t k = 0; k < bundle.links.size(); ++k) {
+      bundle.link_use[k] = served.before[1][k] - served.after[1][k];
+      if (plan_.madd) bundle.link_use[k] += served.before[0][k] - served.after[0][k];
+      if (k < bundle.rows) bundle.speed += bundle.link_use[k];
     }
   }
 
@@ -116,6 +119,7 @@ class Engine {
     if (plan_.madd) {
       for (Bundle* bundle : plan_.order) {
         Served& served = *by_bundle_.at(bundle);
+        served.stale = true;
         pass(served, 0, [&] { give_madd(*bundle, room_); });
       }
     }
@@ -169,7 +173,7 @@ class Engine {
         run_.coflows[next_].end = now_;
         continue;
       }
-      for (double bytes : bundle.left) run_.bytes += bytes;
+      for (double bytes : bundle.bytes) run_.bytes += bytes;
       view_.coflows_changed = true;
       Bundle pilot = scheduler_.take_pilot(view_, bundle);
       if (pilot.flows_left > 0) enter(std::move(pilot));
@@ -188,43 +192,11 @@ class Engine {
   std::vector<std::uint32_t> parts_;  // bundles of a coflow that have not ended
   PortRoom room_;
   FillScratch scratch_;
+  std::vector<std::uint32_t> ended_;
   std::uint32_t next_ = 0;
   Seconds now_ = 0;
   bool woken_ = false;
 };
-
-// Every flow for itself: what FlowSim does.
-void run_fair(const CoflowTrace& trace, const CoflowOptions& options, CoflowRun& run) {
-  FlowSim sim(std::vector<double>(2 * std::size_t{trace.ports}, options.bytes_per_s));
-  std::vector<std::uint32_t> coflow_of, flows_left(trace.coflows.size());
-  std::vector<FlowId> ended;
-  std::size_t next = 0;
-  while (next < trace.coflows.size() || sim.running() > 0) {
-    const Seconds end = sim.next_end();
-    const Seconds arrival = next < trace.coflows.size() ? trace.coflows[next].arrival : kNever;
-    sim.advance_to(std::min(end, arrival), ended);
-    ++run.events;
-    for (FlowId flow : ended) {
-      ++run.flows;
-      const std::uint32_t coflow = coflow_of[flow];
-      if (--flows_left[coflow] == 0) run.coflows[coflow].end = sim.now();
-    }
-    for (; next < trace.coflows.size() && trace.coflows[next].arrival <= sim.now(); ++next) {
-      const Coflow& coflow = trace.coflows[next];
-      for (std::size_t k = 0; k < coflow.bytes.size(); ++k) {
-        if (coflow.bytes[k] < kDoneBytes) continue;
-        const std::array<LinkId, 2> path = {
-            coflow.sources[k / coflow.targets.size()],
-            trace.ports + coflow.targets[k % coflow.targets.size()]};
-        const FlowId flow = sim.start({path}, coflow.bytes[k]);
-        if (flow >= coflow_of.size()) coflow_of.resize(flow + std::size_t{1});
-        coflow_of[flow] = static_cast<std::uint32_t>(next);
-        ++flows_left[next];
-        run.bytes += coflow.bytes[k];
-      }
-    }
-  }
-}
 
 }  // namespace
 
@@ -237,7 +209,7 @@ CoflowRun run_coflows(const CoflowTrace& trace, const CoflowPolicy& policy,
     run.coflows[k].isolated = isolated_time(trace.coflows[k], options.bytes_per_s);
   }
   if (policy.make == nullptr) {
-    run_fair(trace, options, run);
+    run_fair_flows(trace, options, run);
     return run;
   }
   const std::unique_ptr<CoflowScheduler> scheduler = policy.make();

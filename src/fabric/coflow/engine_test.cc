@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "fabric/coflow/coflow_testing.h"
+#include "fabric/coflow/fair.h"
 #include "fabric/coflow/lower_bound.h"
 
 namespace weft {
@@ -52,6 +53,10 @@ TEST(CoflowEngine, SmallCasesAreAsWorkedOutByHand) {
        "aalo",
        "3 2\na 0 1 0 1 2:128\nb 500 1 1 1 2:5\n",
        {1 + 5.0 / 128, 5.0 / 128}},
+      {"aalo: in a queue first come first served by when they sank into it, not by arrival",
+       "aalo",
+       "4 4\nc 0 1 0 1 1:8\nd 0 1 0 1 1:8\na 0 1 0 1 2:30\nb 0 1 3 1 2:48\n",
+       {8.0 / 128, 16.0 / 128, 78.0 / 128, 58.0 / 128}},
       {"one long coflow waits for two short ones on different ports",
        "sincronia",
        "4 3\na 0 2 0 1 2 2:192 3:192\nb 0 1 0 1 2:128\nc 0 1 1 1 3:128\n",
@@ -76,8 +81,8 @@ TEST(CoflowEngine, NoPortIsOverbookedAndNothingIsLost) {
       options.watch = [&](Seconds, const std::vector<Bundle*>& bundles) {
         std::vector<double> load(2 * std::size_t{trace.ports});
         for (const Bundle* b : bundles) {
-          for (std::size_t i = 0; i < b->rows; ++i) {
-            for (std::size_t j = 0; j < b->columns; ++j) {
+          for (std::uint32_t i = 0; i < b->rows; ++i) {
+            for (std::uint32_t j = 0; j < b->columns; ++j) {
               load[b->links[i]] += b->rate(i, j);
               load[b->links[b->rows + j]] += b->rate(i, j);
             }
@@ -95,6 +100,29 @@ TEST(CoflowEngine, NoPortIsOverbookedAndNothingIsLost) {
       EXPECT_GE(mean_time(run), mean_time_bound(trace, options.bytes_per_s, 30) * (1 - 1e-9));
     }
   }
+}
+
+TEST(CoflowEngine, FairIsWhatFlowsSharingForThemselvesGive) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const CoflowTrace trace = random_coflows(seed);
+    const CoflowRun table = run_policy(trace, "fair");
+    CoflowRun flows;
+    flows.coflows.resize(trace.coflows.size());
+    run_fair_in_flow_sim(trace, {}, flows);
+    EXPECT_EQ(table.flows, flows.flows);
+    EXPECT_NEAR(table.bytes, flows.bytes, 1e-6 * flows.bytes);
+    for (std::size_t k = 0; k < trace.coflows.size(); ++k) {
+      EXPECT_NEAR(table.coflows[k].end, flows.coflows[k].end, 1e-9 * flows.coflows[k].end)
+          << "seed " << seed << " coflow " << k;
+    }
+  }
+}
+
+TEST(CoflowEngine, FairOnASwitchTooLargeForATable) {
+  const CoflowRun run =
+      run_policy(parsed("3000 2\na 0 1 2998 1 2999:128\nb 0 1 7 1 2999:256\n"), "fair");
+  EXPECT_NEAR(run.coflows[0].time(), 2, 1e-8);
+  EXPECT_NEAR(run.coflows[1].time(), 3, 1e-8);
 }
 
 TEST(CoflowEngine, OurOwnIsNotWorseThanSebfOverManyTraces) {

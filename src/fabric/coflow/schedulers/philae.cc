@@ -14,22 +14,21 @@ namespace {
 // get what is left.
 class Philae : public CoflowScheduler {
  public:
-  Bundle take_pilot(const CoflowView& view, Bundle& bundle) override {
+  Bundle take_pilot(const CoflowView&, Bundle& bundle) override {
     const auto flows = static_cast<double>(bundle.flows_left);
     auto wanted = static_cast<std::uint32_t>(std::ceil(kSample * flows));
     Learned& learned = learned_[bundle.coflow];
     learned.flows = flows;
     Bundle pilot = bundle;
     pilot.pilot = true;
-    std::fill(pilot.left.begin(), pilot.left.end(), 0.0);
+    std::fill(pilot.bytes.begin(), pilot.bytes.end(), 0.0);
     Random random(bundle.coflow);
     for (learned.pilots = wanted; wanted > 0;) {
-      const auto at = static_cast<std::size_t>(random.below(bundle.left.size()));
-      if (bundle.left[at] <= 0) continue;
-      std::swap(pilot.left[at], bundle.left[at]);
+      const auto at = static_cast<std::size_t>(random.below(bundle.bytes.size()));
+      if (bundle.bytes[at] <= 0) continue;
+      std::swap(pilot.bytes[at], bundle.bytes[at]);
       --wanted;
     }
-    (void)view;
     recount(pilot);
     recount(bundle);
     return pilot;
