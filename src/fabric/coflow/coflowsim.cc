@@ -14,7 +14,10 @@ constexpr std::int64_t kEpochSteps = 1280;
 constexpr double kPortBytes = 128 * kMiB;  // a port's in a second of 1024 ms
 constexpr double kZeroBytes = 1e-3;        // less is nothing, of bytes
 constexpr double kZeroRate = 1e-3 / 8;     // and of bits per second
-constexpr std::array<const char*, 5> kPolicies = {"fifo", "scf", "ncf", "lcf", "sebf"};
+constexpr std::array<const char*, 6> kPolicies = {"fifo", "scf", "ncf", "lcf", "sebf", "aalo"};
+// Its queues: a coflow sinks by one or more when more than this, times 10, ... has been sent.
+constexpr double kFirstQueue = 10 * kMiB, kQueueFactor = 10;
+constexpr std::uint32_t kQueues = 10;
 
 // The generator that coflowsim draws deadlines from: Java's 48-bit linear congruential one, with
 // the parameters that its documentation states.
@@ -41,12 +44,15 @@ struct Job {
   const Coflow* source = nullptr;
   std::vector<double> left, rate;  // column by column
   double key = 0, deadline_ms = 0, start_ms = 0;
+  double sent = 0;
+  std::uint32_t queue = 0;
+  std::uint64_t entry = 0;  // counts up with every entry into a queue
 };
 
 class Coflowsim {
  public:
   Coflowsim(const CoflowTrace& trace, const std::string& policy, CoflowRun& run)
-      : trace_(trace), policy_(policy), run_(run) {
+      : trace_(trace), policy_(policy), queues_(policy == "aalo"), run_(run) {
     JavaRandom random(17);
     for (const Coflow& coflow : trace.coflows) {
       const double alone_ms = isolated_time(coflow, kPortBytes) * 1000;
@@ -90,6 +96,7 @@ class Coflowsim {
           job.left.push_back(coflow.bytes[i * job.columns + j]);
         }
       }
+      job.entry = entries_++;
       job.rate.assign(job.left.size(), 0);
       job.key = key(job);
       run_.coflows[next_].arrival = now_ms / 1e3;
@@ -133,6 +140,10 @@ class Coflowsim {
       std::int64_t last = 1;
       for (std::size_t f = 0; f < job.left.size() && last < first; ++f) {
         if (job.left[f] <= kZeroBytes) continue;
+        if (job.rate[f] <= 0) {
+          last = kEpochSteps;
+          break;
+        }
         const double steps = (job.left[f] - kZeroBytes) / bytes_a_step(job.rate[f]);
         last = steps < static_cast<double>(kEpochSteps)
                    ? std::max(last, static_cast<std::int64_t>(std::ceil(steps)))
@@ -151,7 +162,10 @@ class Coflowsim {
       bool done = true;
       for (std::size_t f = 0; f < job.left.size(); ++f) {
         if (job.left[f] <= kZeroBytes) continue;
-        job.left[f] -= bytes_a_step(job.rate[f]) * static_cast<double>(steps);
+        const double moved =
+            std::min(job.left[f], bytes_a_step(job.rate[f]) * static_cast<double>(steps));
+        job.left[f] -= moved;
+        job.sent += moved;
         if (job.left[f] > kZeroBytes) {
           done = false;
         } else {
@@ -165,13 +179,18 @@ class Coflowsim {
     return jobs_.size() < before;
   }
 
-  PortId up(const Job& job, std::size_t flow) const { return job.source->sources[flow % job.rows]; }
-  PortId down(const Job& job, std::size_t flow) const {
-    return trace_.ports + job.source->targets[flow / job.rows];
+  double& up_room(const Job& job, std::size_t i) { return room_[job.source->sources[i]]; }
+  double& down_room(const Job& job, std::size_t j) {
+    return room_[trace_.ports + job.source->targets[j]];
   }
 
   void set_rates(double now_ms) {
     room_.assign(2 * std::size_t{trace_.ports}, kPortBytes);
+    if (queues_) {
+      sink();
+      for (Job& job : jobs_) share_once({&job});
+      return;
+    }
     std::vector<Job*> skipped;
     for (Job& job : jobs_) {
       if (!give_madd(job)) skipped.push_back(&job);
@@ -184,14 +203,35 @@ class Coflowsim {
     }
     std::stable_sort(by_deadline.begin(), by_deadline.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (auto& [time_left, job] : by_deadline) {
-      for (std::size_t f = 0; f < job->left.size(); ++f) {
-        if (job->left[f] <= kZeroBytes) continue;
-        double& out = room_[up(*job, f)];
-        double& in = room_[down(*job, f)];
+    for (auto& [time_left, job] : by_deadline) give_the_rest(*job);
+  }
+
+  // Coflows that have sent enough go to the end of the next queue, and from there on; jobs_ holds
+  // one queue after the other.
+  void sink() {
+    double limit = kFirstQueue;
+    for (std::uint32_t queue = 0; queue + 1 < kQueues; ++queue, limit *= kQueueFactor) {
+      for (Job& job : jobs_) {
+        if (job.queue != queue || job.sent <= limit) continue;
+        ++job.queue;
+        job.entry = entries_++;
+      }
+      std::sort(jobs_.begin(), jobs_.end(), [](const Job& a, const Job& b) {
+        return std::pair(a.queue, a.entry) < std::pair(b.queue, b.entry);
+      });
+    }
+  }
+
+  // All that its ports have left, flow by flow.
+  void give_the_rest(Job& job) {
+    for (std::size_t j = 0; j < job.columns; ++j) {
+      double& in = down_room(job, j);
+      for (std::size_t i = 0; i < job.rows && in > kZeroRate; ++i) {
+        double& out = up_room(job, i);
+        const std::size_t f = j * job.rows + i;
+        if (out <= kZeroRate || job.left[f] <= kZeroBytes) continue;
         const double spare = std::min(out, in);
-        if (spare <= kZeroRate) continue;
-        job->rate[f] += spare;
+        job.rate[f] += spare;
         out -= spare;
         in -= spare;
       }
@@ -201,56 +241,75 @@ class Coflowsim {
   // False: a port has no room for it.
   bool give_madd(Job& job) {
     job.rate.assign(job.left.size(), 0);
-    load_.assign(room_.size(), 0);
-    for (std::size_t f = 0; f < job.left.size(); ++f) {
-      load_[up(job, f)] += job.left[f];
-      load_[down(job, f)] += job.left[f];
+    rows_.assign(job.rows, 0);
+    columns_.assign(job.columns, 0);
+    const double* left = job.left.data();
+    for (std::size_t j = 0; j < job.columns; ++j, left += job.rows) {
+      double sum = 0;
+      for (std::size_t i = 0; i < job.rows; ++i) {
+        rows_[i] += left[i];
+        sum += left[i];
+      }
+      columns_[j] = sum;
     }
     double duration = 0;
-    for (std::size_t k = 0; k < load_.size(); ++k) {
-      if (load_[k] > 0 && room_[k] <= kZeroRate) return false;
-      if (load_[k] > 0) duration = std::max(duration, load_[k] / room_[k]);
+    const auto fits = [&](double load, double room) {
+      if (load > 0 && room <= kZeroRate) return false;
+      if (load > 0) duration = std::max(duration, load / room);
+      return true;
+    };
+    for (std::size_t i = 0; i < job.rows; ++i) {
+      if (!fits(rows_[i], up_room(job, i))) return false;
+    }
+    for (std::size_t j = 0; j < job.columns; ++j) {
+      if (!fits(columns_[j], down_room(job, j))) return false;
     }
     if (duration <= 0) return true;
     for (std::size_t f = 0; f < job.left.size(); ++f) job.rate[f] = job.left[f] / duration;
-    for (std::size_t k = 0; k < load_.size(); ++k) room_[k] -= load_[k] / duration;
+    for (std::size_t i = 0; i < job.rows; ++i) up_room(job, i) -= rows_[i] / duration;
+    for (std::size_t j = 0; j < job.columns; ++j) down_room(job, j) -= columns_[j] / duration;
     return true;
   }
 
-  // What is left is divided among the flows of the skipped coflows by one pass of equal parts per
-  // port, so that not all of it is given.
-  void share_once(const std::vector<Job*>& skipped) {
-    const auto open = [&](const Job& job, std::size_t f) {
-      return job.left[f] > kZeroBytes && room_[up(job, f)] > kZeroRate &&
-             room_[down(job, f)] > kZeroRate;
+  // What is left is divided among the flows of these coflows by one pass of equal parts per port,
+  // so that not all of it is given.
+  void share_once(const std::vector<Job*>& jobs) {
+    flows_.assign(room_.size(), 0);
+    const auto each_open = [&](Job& job, auto&& use) {
+      for (std::size_t j = 0; j < job.columns; ++j) {
+        const PortId in = trace_.ports + job.source->targets[j];
+        if (room_[in] <= kZeroRate) continue;
+        for (std::size_t i = 0; i < job.rows; ++i) {
+          const PortId out = job.source->sources[i];
+          const std::size_t f = j * job.rows + i;
+          if (job.left[f] > kZeroBytes && room_[out] > kZeroRate) use(f, out, in);
+        }
+      }
     };
-    load_.assign(room_.size(), 0);  // flows of a port
-    for (const Job* job : skipped) {
-      for (std::size_t f = 0; f < job->left.size(); ++f) {
-        if (!open(*job, f)) continue;
-        ++load_[up(*job, f)];
-        ++load_[down(*job, f)];
-      }
+    for (Job* job : jobs) {
+      each_open(*job, [&](std::size_t, PortId out, PortId in) { ++flows_[out], ++flows_[in]; });
     }
-    std::vector<double> used(room_.size());
-    for (Job* job : skipped) {
-      for (std::size_t f = 0; f < job->left.size(); ++f) {
-        if (!open(*job, f)) continue;
-        const PortId out = up(*job, f), in = down(*job, f);
-        job->rate[f] = std::min(room_[out] / load_[out], room_[in] / load_[in]);
-        used[out] += job->rate[f];
-        used[in] += job->rate[f];
-      }
+    used_.assign(room_.size(), 0);
+    for (Job* job : jobs) {
+      job->rate.assign(job->left.size(), 0);
+      each_open(*job, [&](std::size_t f, PortId out, PortId in) {
+        job->rate[f] = std::min(room_[out] / flows_[out], room_[in] / flows_[in]);
+        used_[out] += job->rate[f];
+        used_[in] += job->rate[f];
+      });
     }
-    for (std::size_t k = 0; k < room_.size(); ++k) room_[k] -= used[k];
+    for (std::size_t k = 0; k < room_.size(); ++k) room_[k] -= used_[k];
   }
 
   const CoflowTrace& trace_;
   const std::string& policy_;
+  const bool queues_;
   CoflowRun& run_;
   std::vector<double> deadlines_ms_;
-  std::vector<Job> jobs_;  // in order of priority
-  std::vector<double> room_, load_;
+  std::vector<Job> jobs_;                              // in order of priority
+  std::vector<double> room_;                           // of all links
+  std::vector<double> rows_, columns_, flows_, used_;  // scratch
+  std::uint64_t entries_ = 0;
   std::uint32_t next_ = 0;
   std::int64_t step_ = 0;
 };

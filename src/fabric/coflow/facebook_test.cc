@@ -26,12 +26,14 @@ TEST(FacebookTrace, MeansAreAsKnownAndAboveTheBound) {
   const Seconds bound = mean_time_bound(*trace, CoflowOptions{}.bytes_per_s);
   EXPECT_GT(bound, 18.4);
   std::vector<Known> table = {{"weft", 0, 21.3}};
-  if (std::getenv("WEFT_SOAK") != nullptr) {  // minutes in a debug build
-    table.insert(table.end(), {{"fair", 55.6, 56.8},
-                               {"sebf", 22.2, 22.6},
-                               {"sebf-remaining", 0, 21.9},
-                               {"sincronia", 0, 22.1},
-                               {"aalo", 0, 35.8}});
+  if (std::getenv("WEFT_SOAK") != nullptr) {  // a minute in a debug build
+    // Aalo gives 35.80: which of two giants sinks first decides between that and 35.4, which is
+    // what rules that look at queues every 0.1 s or 1 s give (docs/coflows.md).
+    table.insert(table.end(), {{"fair", 56.1, 56.2},
+                               {"sebf", 22.3, 22.4},
+                               {"sebf-remaining", 0, 21.7},
+                               {"sincronia", 0, 21.9},
+                               {"aalo", 35.3, 35.9}});
   }
   for (const Known& row : table) {
     const double mean = mean_time(run_policy(*trace, row.policy));
@@ -40,24 +42,34 @@ TEST(FacebookTrace, MeansAreAsKnownAndAboveTheBound) {
   }
 }
 
+// How many of coflowsim's lines come out as they are.
+struct Lines {
+  const char *policy, *file;
+  std::size_t least;
+};
+
 TEST(FacebookTrace, CoflowsimsLinesComeOutUnderItsRules) {
-  const std::string lines = kFolder + "coflowsim-SEBF-percoflow.txt";
-  if (!is_file(kTrace) || !is_file(lines)) GTEST_SKIP() << lines << " is not at hand";
-  const auto trace = read_coflow_trace(kTrace);
-  ASSERT_TRUE(trace.ok());
-  const CoflowRun run = run_like_coflowsim(*trace, "sebf");
-  std::ifstream file(lines);
-  std::size_t equal = 0;
-  for (std::size_t k = 0; k < trace->coflows.size(); ++k) {
-    std::string name, rest;
-    double start_ms = 0, end_ms = 0;
-    file >> name >> start_ms >> end_ms;
-    std::getline(file, rest);
-    ASSERT_EQ(name, "JOB-" + trace->coflows[k].name);
-    EXPECT_NEAR(run.coflows[k].arrival, start_ms / 1e3, 1e-6);
-    equal += std::abs(run.coflows[k].end - end_ms / 1e3) < 1e-6;
+  // All where no running difference decides what counts as full (docs/coflows.md).
+  const Lines table[] = {{"aalo", "DARK", 526}, {"sebf", "SEBF", 500}};
+  for (const Lines& row : table) {
+    const std::string lines = kFolder + "coflowsim-" + row.file + "-percoflow.txt";
+    if (!is_file(kTrace) || !is_file(lines)) GTEST_SKIP() << lines << " is not at hand";
+    const auto trace = read_coflow_trace(kTrace);
+    ASSERT_TRUE(trace.ok());
+    const CoflowRun run = run_like_coflowsim(*trace, row.policy);
+    std::ifstream file(lines);
+    std::size_t equal = 0;
+    for (std::size_t k = 0; k < trace->coflows.size(); ++k) {
+      std::string name, rest;
+      double start_ms = 0, end_ms = 0;
+      file >> name >> start_ms >> end_ms;
+      std::getline(file, rest);
+      ASSERT_EQ(name, "JOB-" + trace->coflows[k].name);
+      EXPECT_NEAR(run.coflows[k].arrival, start_ms / 1e3, 1e-6);
+      equal += std::abs(run.coflows[k].end - end_ms / 1e3) < 1e-6;
+    }
+    EXPECT_GE(equal, row.least) << row.policy;
   }
-  EXPECT_GE(equal, 500u);  // of 526; rounding decides which flow takes a port's last room
 }
 
 }  // namespace
