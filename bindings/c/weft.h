@@ -4,12 +4,14 @@
  * calling thread says in one sentence what was wrong. No function aborts or throws. Handles are
  * freed by the function named beside them; a null handle is refused with WEFT_BAD_ARGUMENT.
  */
-#ifndef WEFT_H
-#define WEFT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,6 +30,7 @@ typedef enum { WEFT_SUM = 0, WEFT_MIN, WEFT_MAX, WEFT_AVERAGE } weft_reduction;
 
 typedef struct weft_group weft_group;
 typedef struct weft_work weft_work;
+typedef struct weft_store weft_store;
 
 typedef struct {
   double deadline_s;  /* 0: the group's */
@@ -38,7 +41,15 @@ typedef struct {
 const char* weft_last_error(void);
 const char* weft_version(void);
 
-/* Joins the group that the environment describes (weft launch, or RANK, WORLD_SIZE, WEFT_STORE and
+/* Without a launcher one process serves the store by which the ranks find each other. Nothing uses
+ * it after weft_start_with() has returned on every rank. Port 0 takes a free one. */
+weft_status weft_serve_store(const char* address, const char* secret_hex, weft_store** store);
+int weft_store_port(const weft_store* store);
+void weft_close_store(weft_store* store);
+/* 64 digits and the end of the string, from the kernel's random numbers. */
+weft_status weft_fresh_secret(char secret_hex[65]);
+
+/* Meets the group that the environment describes (weft launch, or RANK, WORLD_SIZE, WEFT_STORE and
  * WEFT_SECRET_FILE). Freed by weft_leave(). */
 weft_status weft_start(weft_group** group);
 /* The same with what differs from the environment; zero or null: as there. */
@@ -52,6 +63,7 @@ typedef struct {
 weft_status weft_start_with(const weft_start_options* options, weft_group** group);
 void weft_leave(weft_group* group);
 
+/* -1 (the epoch: 0) for a null handle. */
 int weft_rank(const weft_group* group);
 int weft_size(const weft_group* group);
 uint32_t weft_epoch(const weft_group* group);
@@ -82,15 +94,21 @@ weft_status weft_receive(weft_group*, void* data, uint64_t count, weft_type, int
 
 /* Waits for the end and frees the handle. */
 weft_status weft_wait(weft_work* work);
-/* WEFT_OK: ended well, WEFT_PENDING, or WEFT_FAILED. The handle stays. */
+/* WEFT_OK: ended, and weft_wait() will not block; WEFT_PENDING: not yet. The handle stays. */
 weft_status weft_test(weft_work* work);
-void weft_cancel(weft_work* work);
+/* Gives up, on every rank; the handle is still to be waited for. */
+weft_status weft_cancel(weft_work* work);
 
-/* Agrees with those that are left on a new membership. */
+/* Agrees with those that are left on a new membership; ranks are numbered anew, seats are not. */
 weft_status weft_reform(weft_group* group, double deadline_s);
+/* Processes that wait to be taken in by the next weft_reform(), as far as this rank knows. */
 int weft_joiners(const weft_group* group);
+/* Why the group is broken, "" if it is not. Valid until the next call of this thread. */
+const char* weft_broken(const weft_group* group);
 
 #ifdef __cplusplus
 }
 #endif
+#if defined(__GNUC__)
+#pragma GCC visibility pop
 #endif

@@ -110,7 +110,7 @@ class Checker {
 
   Lines sources() const {
     Lines paths = {"CMakeLists.txt"};
-    for (const char* folder : {"apps", "bench", "cmake", "fuzz", "src", "tests", "tools"}) {
+    for (const char* folder : {"apps", "bench", "bindings", "cmake", "fuzz", "src", "tests", "tools"}) {
       if (!fs::is_directory(root_ / folder)) continue;
       for (const auto& entry : fs::recursive_directory_iterator(root_ / folder)) {
         const std::string path = entry.path().lexically_relative(root_).string();
@@ -202,7 +202,8 @@ class Checker {
   static bool is_registered(const std::string& path) {
     const auto folders = std::count(path.begin(), path.end(), '/');
     return path.starts_with("src/") || path.starts_with("apps/weft/") ||
-           path.starts_with("tools/tidy/") || (path.starts_with("tests/") && folders == 1) ||
+           path.starts_with("bindings/") || path.starts_with("tools/tidy/") ||
+           (path.starts_with("tests/") && folders == 1) ||
            (path.starts_with("tests/live/") && folders == 2);
   }
 

@@ -1,0 +1,163 @@
+// The extension module weft._torch. Python's side of it is weft/torch.py.
+// Our headers come first: glog, which torch brings, also defines CHECK.
+#include "bindings/python/torch_backend.h"
+#include "runtime/net/store.h"
+
+#include <pybind11/chrono.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
+#include <torch/csrc/utils/pybind.h>
+
+namespace py = pybind11;
+
+namespace weft::bindings {
+namespace {
+
+using torch::jit::PythonFutureWrapper;
+
+template <typename T>
+T take(Result<T> result) {
+  if (!result.ok()) throw std::runtime_error("weft: " + result.error().text());
+  return std::move(*result);
+}
+
+// A future that knows its place, so that operations called in its callbacks are matched by it,
+// whichever thread runs them and whenever.
+//
+// pybind11 would cast from the enable_shared_from_this that torch's class has, which is not
+// polymorphic; a second one hides it. So it is the pointer to torch's class that must own.
+struct OrderedFuture : PythonFutureWrapper, std::enable_shared_from_this<OrderedFuture> {
+  static std::shared_ptr<OrderedFuture> make(c10::intrusive_ptr<c10::ivalue::Future> future,
+                                             NodePtr place) {
+    auto* made = new OrderedFuture(std::move(future), std::move(place));
+    const std::shared_ptr<PythonFutureWrapper> owner(
+        static_cast<PythonFutureWrapper*>(made),
+        [](PythonFutureWrapper* owned) { delete static_cast<OrderedFuture*>(owned); });
+    return {owner, made};
+  }
+  OrderedFuture(c10::intrusive_ptr<c10::ivalue::Future> future, NodePtr place)
+      : PythonFutureWrapper(std::move(future)), node(std::move(place)) {}
+
+  static py::cpp_function in_place(py::function callback, Lineage lineage) {
+    return py::cpp_function([callback, lineage](py::object future) {
+      const InCallback here(&lineage);
+      return callback(future);
+    });
+  }
+  std::shared_ptr<OrderedFuture> then(py::function callback) {
+    const Lineage lineage = node->next_callback();
+    auto child = PythonFutureWrapper::then(in_place(std::move(callback), lineage));
+    return make(child->fut, std::make_shared<Node>(lineage));
+  }
+  void add_done_callback(py::function callback) {
+    PythonFutureWrapper::add_done_callback(in_place(std::move(callback), node->next_callback()));
+  }
+
+  NodePtr node;
+};
+
+py::object future_of(WeftWork& work) {
+  auto future = work.getFuture();
+  if (!work.node()) return py::cast(std::make_shared<PythonFutureWrapper>(future));
+  return py::cast(OrderedFuture::make(future, work.node()));
+}
+
+// What `with weft.torch.stream(n):` enters.
+class StreamScope {
+ public:
+  StreamScope(std::uint32_t stream, double priority) : stream_(stream), priority_(priority) {
+    if (stream < 1 || stream > kMostNamed) {
+      throw py::value_error("a stream is a number from 1 to " + std::to_string(kMostNamed) +
+                            "; got " + std::to_string(stream));
+    }
+  }
+  void enter() { named_ = std::make_unique<Named>(stream_, priority_); }
+  void leave(const py::args&) { named_.reset(); }
+
+ private:
+  const std::uint32_t stream_;
+  const double priority_;
+  std::unique_ptr<Named> named_;
+};
+
+using Handle = c10::intrusive_ptr<TorchBackend>;
+
+Handle start(const std::string& store, const std::string& secret, int rank, int size,
+             const std::string& id, std::chrono::milliseconds timeout) {
+  const bool given = !store.empty();
+  auto options = given ? runtime::GroupOptions{} : take(runtime::GroupOptions::from_environment());
+  if (given) {
+    options.store = store;
+    options.secret = take(runtime::Secret::from_hex(secret));
+    options.rank = rank;
+    options.ranks = size;
+    options.member = static_cast<std::uint32_t>(rank);
+  }
+  options.deadline_s = std::chrono::duration<double>(timeout).count();
+  return c10::make_intrusive<TorchBackend>(take(runtime::Group::start(options)), id, timeout);
+}
+
+Handle subgroup(TorchBackend& parent, const std::vector<int>& ranks, const std::string& id,
+                std::chrono::milliseconds timeout) {
+  return c10::make_intrusive<TorchBackend>(take(parent.group().subgroup(ranks)), id, timeout);
+}
+
+// A store that one process serves when there is no launcher.
+struct Store {
+  explicit Store(const std::string& address)
+      : secret(take(runtime::Secret::fresh())),
+        server(take(runtime::StoreServer::start(address, secret))) {}
+  runtime::Secret secret;
+  std::unique_ptr<runtime::StoreServer> server;
+};
+
+void define_group(py::module_& module) {
+  using Release = py::call_guard<py::gil_scoped_release>;
+  py::class_<TorchBackend, Handle, TorchGroup>(module, "ProcessGroup")
+      .def("live_size", &TorchBackend::live_size, "Members today.")
+      .def("live_rank", &TorchBackend::live_rank, "This process's rank among them.")
+      .def("membership",
+           [](TorchBackend& self) {
+             const auto now = self.group().membership();
+             return py::make_tuple(now.epoch(), now.members, now.seats);
+           },
+           "(epoch, member numbers by rank, seats by rank).")
+      .def("reform",
+           [](TorchBackend& self, double deadline_s) { self.reform(deadline_s); },
+           py::arg("deadline_s"), Release(), "Agrees with those that are left.")
+      .def("renewed",
+           [](TorchBackend& self, const std::string& id) {
+             return c10::make_intrusive<TorchBackend>(self.shared_group(), id, self.timeout());
+           },
+           py::arg("id"), "The same members as a new group, whose size() is that of today.")
+      .def("joiners", [](TorchBackend& self) { return self.group().joiners(); })
+      .def("broken", [](TorchBackend& self) { return self.group().broken(); })
+      .def("lost_seats", [](TorchBackend& self) { return self.group().lost_seats(); })
+      .def("leave", [](TorchBackend& self) { self.group().leave(); }, Release())
+      .def("subgroup", &subgroup, py::arg("ranks"), py::arg("id"), py::arg("timeout"), Release());
+}
+
+}  // namespace
+}  // namespace weft::bindings
+
+PYBIND11_MODULE(_torch, module) {
+  using namespace weft::bindings;
+  py::module_::import("torch.distributed");  // the base classes
+  define_group(module);
+  py::class_<WeftWork, c10::intrusive_ptr<WeftWork>, TorchWork>(module, "Work")
+      .def("get_future", &future_of);
+  py::class_<OrderedFuture, std::shared_ptr<OrderedFuture>, PythonFutureWrapper>(module, "Future")
+      .def("then", &OrderedFuture::then)
+      .def("add_done_callback", &OrderedFuture::add_done_callback);
+  py::class_<StreamScope>(module, "StreamScope")
+      .def(py::init<std::uint32_t, double>(), py::arg("stream"), py::arg("priority") = 0.0)
+      .def("__enter__", &StreamScope::enter)
+      .def("__exit__", &StreamScope::leave);
+  py::class_<Store>(module, "Store")
+      .def(py::init<const std::string&>(), py::arg("address"))
+      .def_property_readonly("port", [](const Store& self) { return self.server->port(); })
+      .def_property_readonly("secret", [](const Store& self) { return self.secret.hex(); });
+  module.def("start", &start, py::arg("store"), py::arg("secret"), py::arg("rank"),
+             py::arg("size"), py::arg("id"), py::arg("timeout"),
+             py::call_guard<py::gil_scoped_release>());
+}
