@@ -135,6 +135,7 @@ weft_status weft_start_with(const weft_start_options* options, weft_group** grou
       auto secret = weft::runtime::Secret::from_hex(options->secret_hex);
       if (!secret.ok()) return failed(secret.error());
       wanted.secret = *secret;
+      wanted.job = weft::runtime::job_of(*secret);
     }
     if (options->ranks > 0) {
       if (options->rank < 0 || options->rank >= options->ranks)

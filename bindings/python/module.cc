@@ -92,6 +92,7 @@ Handle start(const std::string& store, const std::string& secret, int rank, int 
     options.rank = rank;
     options.ranks = size;
     options.member = static_cast<std::uint32_t>(rank);
+    options.job = runtime::job_of(options.secret);
   }
   options.deadline_s = std::chrono::duration<double>(timeout).count();
   return c10::make_intrusive<TorchBackend>(take(runtime::Group::start(options)), id, timeout);

@@ -43,14 +43,14 @@ std::uint64_t count_up(std::vector<std::pair<Key, std::uint64_t>>& counts, const
 }
 
 constexpr std::uint64_t kOperation = std::uint64_t{1} << 32;  // callbacks count from 0
-constexpr std::uint32_t kCallbackStream = 1u << 31, kNamedRoot = 1u << 14;
+constexpr std::uint32_t kCallbackStream = 1u << 30, kNamedRoot = 1u << 14;
 
 }  // namespace
 
 Lineage Lineage::after(std::uint64_t step) const { return {root, mix(steps ^ mix(step))}; }
 
 std::uint32_t Lineage::stream() const {
-  return kCallbackStream | (root << 16) | static_cast<std::uint32_t>(steps & 0xffff);
+  return kCallbackStream | (root << 15) | static_cast<std::uint32_t>(steps & 0x7fff);
 }
 
 InCallback::InCallback(const Lineage* lineage)

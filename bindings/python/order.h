@@ -28,7 +28,7 @@ struct Lineage {
 
   Lineage after(std::uint64_t step) const;
   // Never that of another lineage whose operations can be under way at the same time: roots repeat
-  // after 16384 calls, or 8 of one named stream.
+  // after 16384 calls, or 8 of one named stream. Below 2^31, where the group's own streams begin.
   std::uint32_t stream() const;
 };
 
@@ -45,7 +45,7 @@ class Node {
 using NodePtr = std::shared_ptr<Node>;  // shared by a work and the futures made from it
 
 inline constexpr std::uint32_t kMostNamed = 2047;  // streams 1 … kMostNamed
-inline constexpr std::uint32_t kGivenUp = 1u << 30;  // a stream that no call has
+inline constexpr std::uint32_t kGivenUp = 1u << 29;  // a stream that no call has
 
 // The calling thread is inside a callback while this lives. Null: of a future whose place nobody
 // knows, such as one that joins several.

@@ -132,6 +132,13 @@ Proof prove(const Secret& secret, std::string_view label,
   return proof;
 }
 
+std::uint64_t job_of(const Secret& secret) {
+  const Proof proof = prove(secret, "job", {});
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < sizeof number; ++i) number = number << 8 | proof[i];
+  return number;
+}
+
 bool same_proof(const Proof& a, const Proof& b) {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

@@ -30,6 +30,8 @@ Result<Nonce> fresh_nonce();
 // HMAC-SHA256 over the label and the parts, each with its length, so that no two lists agree.
 Proof prove(const Secret& secret, std::string_view label,
             std::span<const std::span<const std::uint8_t>> parts);
+// A number for the job that tells it from others on the same hosts and gives nothing away.
+std::uint64_t job_of(const Secret& secret);
 // Takes the same time whatever differs.
 bool same_proof(const Proof& a, const Proof& b);
 
