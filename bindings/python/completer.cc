@@ -1,42 +1,55 @@
 #include "bindings/python/completer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
-#include "bindings/python/order.h"
-
 namespace weft::bindings {
+
+namespace {
+constexpr std::chrono::milliseconds kPatience(5);
+}
 
 struct Completer::State {
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Task> queue, alone;
-  bool waiting = false;  // a thread waits for a task of the queue
+  std::deque<Task> queue;
   bool stopping = false;
-  int idle = 0, threads = 0;
+  int waiting = 0, idle = 0, threads = 0;
 
-  bool work_to_take() const { return !alone.empty() || (!waiting && !queue.empty()); }
-
-  // Requires: the lock, and work_to_take().
-  Task take() {
-    auto& from = alone.empty() ? queue : alone;
-    auto next = std::find_if(from.begin(), from.end(), [](const Task& t) { return t.done(); });
-    if (next == from.end()) next = from.begin();
-    Task task = std::move(*next);
-    from.erase(next);
-    return task;
-  }
-
+  // The next to be waited for, or none when the completer ends. Requires: the lock.
+  std::optional<Task> next(std::unique_lock<std::mutex>& lock);
   static void serve(const std::shared_ptr<State>& self);
-  static void add_thread_if_needed(const std::shared_ptr<State>& self);
+  // Some thread is idle while there are tasks nobody waits for.
+  static void keep_one_idle(const std::shared_ptr<State>& self);
 };
 
-void Completer::State::add_thread_if_needed(const std::shared_ptr<State>& self) {
-  if (!self->work_to_take()) return;
+std::optional<Completer::Task> Completer::State::next(std::unique_lock<std::mutex>& lock) {
+  ++idle;
+  while (queue.empty() || waiting > 0) {
+    if (queue.empty() && stopping) break;
+    if (queue.empty()) {
+      changed.wait(lock);
+    } else if (changed.wait_for(lock, kPatience) == std::cv_status::timeout && !queue.empty()) {
+      break;
+    }
+  }
+  --idle;
+  if (queue.empty()) return std::nullopt;
+  auto found = std::find_if(queue.begin(), queue.end(), [](const Task& t) { return t.done(); });
+  if (found == queue.end()) found = queue.begin();
+  Task task = std::move(*found);
+  queue.erase(found);
+  return task;
+}
+
+void Completer::State::keep_one_idle(const std::shared_ptr<State>& self) {
+  if (self->queue.empty()) return;
   if (self->idle > 0) {
     self->changed.notify_one();
     return;
@@ -46,24 +59,18 @@ void Completer::State::add_thread_if_needed(const std::shared_ptr<State>& self) 
 }
 
 void Completer::State::serve(const std::shared_ptr<State>& self) {
-  const InCallback unknown(nullptr);  // callbacks of futures that carry no place run in it
   std::unique_lock lock(self->mutex);
-  while (true) {
-    ++self->idle;
-    self->changed.wait(lock, [&] { return self->stopping || self->work_to_take(); });
-    --self->idle;
-    if (!self->work_to_take()) break;
-    Task task = self->take();
-    if (!task.alone) self->waiting = true;
-    add_thread_if_needed(self);
+  while (auto task = self->next(lock)) {
+    ++self->waiting;
+    keep_one_idle(self);
     lock.unlock();
-    task.wait();
+    task->wait();
     lock.lock();
-    if (!task.alone) self->waiting = false;
-    add_thread_if_needed(self);
+    --self->waiting;
+    keep_one_idle(self);
     lock.unlock();
-    task.complete();
-    task = Task{};  // what it holds may call back here when freed
+    task->complete();
+    task.reset();  // what it holds may call back here when freed
     lock.lock();
   }
   --self->threads;
@@ -79,8 +86,8 @@ Completer::~Completer() {
 
 void Completer::add(Task task) {
   const std::lock_guard lock(state_->mutex);
-  (task.alone ? state_->alone : state_->queue).push_back(std::move(task));
-  State::add_thread_if_needed(state_);
+  state_->queue.push_back(std::move(task));
+  State::keep_one_idle(state_);
 }
 
 int Completer::threads() const {

@@ -6,20 +6,17 @@
 
 namespace weft::bindings {
 
-// One thread waits at a time, for the oldest operation; before it completes a future it hands the
-// waiting on, because a callback may itself wait for an operation that was called in it. Threads are
-// added only when all others are inside callbacks.
-//
-// Waiting in order cannot lock ranks against each other while an operation ends on a rank only after
-// every rank has called it: whoever is waited for was then called before whoever waits. Operations
-// that end without the others (a broadcast's root, a send) are waited for by a thread each.
+// A thread waits for the oldest operation; before it completes a future it hands the waiting on,
+// because a callback may itself wait for an operation that was called in it. Waiting in order could
+// lock ranks against each other: here the oldest may need a call that another rank makes only after a
+// younger one was completed here. So whenever the oldest has not ended for a while the next is waited
+// for too, by another thread, until all are.
 class Completer {
  public:
   struct Task {
     std::function<bool()> done;
     std::function<void()> wait;
     std::function<void()> complete;  // runs callbacks
-    bool alone = false;              // may end before every rank has called it
   };
 
   Completer();

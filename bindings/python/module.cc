@@ -27,16 +27,18 @@ T take(Result<T> result) {
 // pybind11 would cast from the enable_shared_from_this that torch's class has, which is not
 // polymorphic; a second one hides it. So it is the pointer to torch's class that must own.
 struct OrderedFuture : PythonFutureWrapper, std::enable_shared_from_this<OrderedFuture> {
+  using WorkHandle = c10::intrusive_ptr<WeftWork>;
+  // Without a work it is the future of a callback.
   static std::shared_ptr<OrderedFuture> make(c10::intrusive_ptr<c10::ivalue::Future> future,
-                                             NodePtr place) {
-    auto* made = new OrderedFuture(std::move(future), std::move(place));
+                                             NodePtr place, WorkHandle work) {
+    auto* made = new OrderedFuture(std::move(future), std::move(place), std::move(work));
     const std::shared_ptr<PythonFutureWrapper> owner(
         static_cast<PythonFutureWrapper*>(made),
         [](PythonFutureWrapper* owned) { delete static_cast<OrderedFuture*>(owned); });
     return {owner, made};
   }
-  OrderedFuture(c10::intrusive_ptr<c10::ivalue::Future> future, NodePtr place)
-      : PythonFutureWrapper(std::move(future)), node(std::move(place)) {}
+  OrderedFuture(c10::intrusive_ptr<c10::ivalue::Future> future, NodePtr place, WorkHandle of)
+      : PythonFutureWrapper(std::move(future)), node(std::move(place)), work(std::move(of)) {}
 
   static py::cpp_function in_place(py::function callback, Lineage lineage) {
     return py::cpp_function([callback, lineage](py::object future) {
@@ -47,19 +49,24 @@ struct OrderedFuture : PythonFutureWrapper, std::enable_shared_from_this<Ordered
   std::shared_ptr<OrderedFuture> then(py::function callback) {
     const Lineage lineage = node->next_callback();
     auto child = PythonFutureWrapper::then(in_place(std::move(callback), lineage));
-    return make(child->fut, std::make_shared<Node>(lineage));
+    return make(child->fut, std::make_shared<Node>(lineage), {});
+  }
+  py::object wait() {
+    if (work) work->complete();
+    return PythonFutureWrapper::wait();
   }
   void add_done_callback(py::function callback) {
     PythonFutureWrapper::add_done_callback(in_place(std::move(callback), node->next_callback()));
   }
 
   NodePtr node;
+  WorkHandle work;
 };
 
-py::object future_of(WeftWork& work) {
-  auto future = work.getFuture();
-  if (!work.node()) return py::cast(std::make_shared<PythonFutureWrapper>(future));
-  return py::cast(OrderedFuture::make(future, work.node()));
+py::object future_of(const c10::intrusive_ptr<WeftWork>& work) {
+  auto future = work->getFuture();
+  if (!work->node()) return py::cast(std::make_shared<PythonFutureWrapper>(future));
+  return py::cast(OrderedFuture::make(future, work->node(), work));
 }
 
 // What `with weft.torch.stream(n):` enters.
@@ -149,6 +156,7 @@ PYBIND11_MODULE(_torch, module) {
       .def("get_future", &future_of);
   py::class_<OrderedFuture, std::shared_ptr<OrderedFuture>, PythonFutureWrapper>(module, "Future")
       .def("then", &OrderedFuture::then)
+      .def("wait", &OrderedFuture::wait, py::call_guard<py::gil_scoped_release>())
       .def("add_done_callback", &OrderedFuture::add_done_callback);
   py::class_<StreamScope>(module, "StreamScope")
       .def(py::init<std::uint32_t, double>(), py::arg("stream"), py::arg("priority") = 0.0)

@@ -108,7 +108,7 @@ TorchBackend::WorkHandle TorchBackend::broadcast(Tensors& tensors,
   const int root = root_of(options.rootRank);
   const Elements elements = moved(data.used);
   return issue({.type = OpType::BROADCAST, .parts = {}, .outputs = tensors, .kept = {data.used},
-                .finish = data.finish(), .node = {}, .alone = true},
+                .finish = data.finish(), .node = {}},
                options.timeout, [&](const CallOptions& call) {
                  return Parts{group_->broadcast(data.used.data_ptr(), elements.count,
                                                 elements.type, root, call)};
@@ -151,7 +151,7 @@ TorchBackend::WorkHandle TorchBackend::reduce(Tensors& tensors,
   const auto op = reduction_of(options.reduceOp);
   const DataType type = reduced_type(data.used, op);
   return issue({.type = OpType::REDUCE, .parts = {}, .outputs = tensors, .kept = {data.used},
-                .finish = data.finish(), .node = {}, .alone = true},
+                .finish = data.finish(), .node = {}},
                options.timeout, [&](const CallOptions& call) {
                  return Parts{group_->reduce(data.used.data_ptr(),
                                              static_cast<std::uint64_t>(data.used.numel()), type, op,
@@ -267,7 +267,7 @@ TorchBackend::WorkHandle TorchBackend::exchange(OpType type, Tensors& outputs, T
   for (const auto& tensor : inputs) sends.push_back(moved(tensor).count);
   for (const auto& tensor : outputs) receives.push_back(moved(tensor).count);
   return issue({.type = type, .parts = {}, .outputs = outputs, .kept = {from, to},
-                .finish = [to, outputs] { unflatten(to, outputs); }, .node = {}, .alone = true},
+                .finish = [to, outputs] { unflatten(to, outputs); }, .node = {}},
                timeout, [&](const CallOptions& call) {
                  return Parts{group_->all_to_all_v(from.data_ptr(), sends, to.data_ptr(), receives,
                                                    moved(to).type, call)};
@@ -350,7 +350,7 @@ TorchBackend::WorkHandle TorchBackend::send(Tensors& tensors, int to, int tag) {
   return c10::make_intrusive<WeftWork>(
       live_rank(),
       Begun{.type = OpType::SEND, .parts = {part}, .outputs = tensors, .kept = {data},
-            .finish = {}, .node = {}, .alone = true},
+            .finish = {}, .node = {}},
       completer_);
 }
 
@@ -363,7 +363,7 @@ TorchBackend::WorkHandle TorchBackend::recv(Tensors& tensors, int from, int tag)
   return c10::make_intrusive<WeftWork>(
       live_rank(),
       Begun{.type = OpType::RECV, .parts = {part}, .outputs = tensors, .kept = {data.used},
-            .finish = data.finish(), .node = {}, .alone = true},
+            .finish = data.finish(), .node = {}},
       completer_);
 }
 

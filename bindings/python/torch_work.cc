@@ -90,16 +90,21 @@ c10::intrusive_ptr<c10::ivalue::Future> WeftWork::getFuture() {
   auto self = c10::intrusive_ptr<WeftWork>::reclaim_copy(this);
   completer_->add({.done = [self] { return self->ended(); },
                    .wait = [self] { self->settle(); },
-                   .complete =
-                       [self] {
-                         if (const auto failure = self->exception()) {
-                           self->future_->setError(failure);
-                         } else {
-                           self->future_->markCompleted(c10::IValue(self->begun_.outputs));
-                         }
-                       },
-                   .alone = begun_.alone});
+                   .complete = [self] { self->complete(); }});
   return future_;
+}
+
+void WeftWork::complete() {
+  getFuture();
+  settle();
+  std::call_once(told_, [this] {
+    const InCallback unknown(nullptr);  // of futures that carry no place
+    if (const auto failure = exception()) {
+      future_->setError(failure);
+    } else {
+      future_->markCompleted(c10::IValue(begun_.outputs));
+    }
+  });
 }
 
 }  // namespace weft::bindings

@@ -24,7 +24,6 @@ struct Begun {
   Tensors kept;                  // other memory the operation uses
   std::function<void()> finish;  // after all parts ended well; may be empty
   NodePtr node;                  // null: its callbacks have no place (send, receive)
-  bool alone = false;            // see Completer::Task
 };
 
 // Thread-safety: all of it.
@@ -42,6 +41,8 @@ class WeftWork : public TorchWork {
   void abort() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
 
+  // Waits, and completes the future if nobody has: a callback that waits needs no other thread.
+  void complete();
   const NodePtr& node() const { return begun_.node; }
 
  private:
@@ -51,7 +52,7 @@ class WeftWork : public TorchWork {
 
   Begun begun_;
   std::shared_ptr<Completer> completer_;  // of the group, which this may outlive
-  std::once_flag settled_;
+  std::once_flag settled_, told_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

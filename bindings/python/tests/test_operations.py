@@ -22,10 +22,10 @@ def shared_operations(rank, size):
 
     for dtype in (torch.float32, torch.float64, torch.float16, torch.int32, torch.int64,
                   torch.uint8):
-        for op in (dist.ReduceOp.SUM, dist.ReduceOp.MIN, dist.ReduceOp.MAX):
+        for word in ("SUM", "MIN", "MAX"):
             data = filled(rank, 1001, dtype)
-            dist.all_reduce(data, op=op)
-            keep(f"all_reduce {dtype} {op}", data)
+            dist.all_reduce(data, op=getattr(dist.ReduceOp, word))
+            keep(f"all_reduce {dtype} {word}", data)
     data = filled(rank, 12).view(3, 4).t()  # not contiguous
     dist.all_reduce(data)
     keep("all_reduce, not contiguous", data)

@@ -5,8 +5,6 @@
 >>> dist.init_process_group("weft")
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os
@@ -41,7 +39,9 @@ def stream(number: int, priority: float = 0.0) -> _native.StreamScope:
     return _native.StreamScope(number, priority)
 
 
-def ddp_hook(group: Optional[ProcessGroup], bucket: Any) -> Any:
+def ddp_hook(
+    group: Optional[ProcessGroup], bucket: dist.GradBucket
+) -> torch.futures.Future[torch.Tensor]:
     """A communication hook for ``DistributedDataParallel``: averages each bucket on a stream of its own.
 
     The average divides by the members of today, also after a change of membership, and buckets
