@@ -8,28 +8,23 @@
 #include <chrono>
 
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "flow/partition.h"
 
 namespace weft::runtime {
 namespace {
 
-constexpr int kBatch = 64;           // messages taken before slices are started anew
-constexpr Seconds kLongRest = 1.0;   // a sleeper looks again after so long in any case
+constexpr int kBatch = 64;          // messages taken before slices are started anew
+constexpr Seconds kLongRest = 1.0;  // a sleeper looks again after so long in any case
 constexpr std::size_t kMostStashed = 256 << 20;
-
-std::string ranks_text(const std::vector<int>& ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
-}
 
 }  // namespace
 
-double steady_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 Engine::Engine(std::vector<Transport*> transports, Doorbell bell, EngineOptions options)
-    : transports_(std::move(transports)), bell_(bell), options_(options) {}
+    : transports_(std::move(transports)),
+      bell_(bell),
+      options_(options),
+      began_ns_(monotonic_ns()) {}
 
 Engine::~Engine() {
   {
@@ -77,9 +72,10 @@ std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
       return other->spec().priority > priority;
     });
     active_.insert(place, execution);
+    note_submitted(*execution);
     execution->begin(*this);
-    const auto stashed = std::find_if(stash_.begin(), stash_.end(),
-                                      [&](const Stashed& s) { return s.key == key; });
+    const auto stashed =
+        std::find_if(stash_.begin(), stash_.end(), [&](const Stashed& s) { return s.key == key; });
     if (stashed != stash_.end()) {
       std::vector<Parcel> parcels = std::move(stashed->parcels);
       stash_.erase(stashed);
@@ -99,6 +95,7 @@ std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
 
 bool Engine::done(const std::shared_ptr<Execution>& execution) {
   const std::lock_guard lock(mutex_);
+  if (execution->done()) note_ended(*execution);
   return execution->done();
 }
 
@@ -112,21 +109,6 @@ void Engine::cancel(const std::shared_ptr<Execution>& execution) {
   }
   wanted_.notify_one();
   bell_.ring();
-}
-
-Status Engine::wait(const std::shared_ptr<Execution>& execution) {
-  std::unique_lock lock(mutex_);
-  while (!execution->done()) {
-    if (!driving_) {
-      drive(lock, [&] { return execution->done(); });
-      continue;
-    }
-    ++waiters_;
-    ended_.wait_for(lock, std::chrono::duration<double>(kLongRest));
-    --waiters_;
-  }
-  if (!execution->failed()) return {};
-  return Error{ErrorKind::kIo, execution->failure(), ""};
 }
 
 void Engine::background() {
@@ -224,8 +206,8 @@ void Engine::dispatch(Parcel parcel) {
   const GroupState& state = state_of(key.group);
   if (key.epoch < state.epoch || (key.epoch == state.epoch && state.broken)) return;
   // Of an operation that this rank has not reached yet.
-  auto stashed = std::find_if(stash_.begin(), stash_.end(),
-                              [&](const Stashed& s) { return s.key == key; });
+  auto stashed =
+      std::find_if(stash_.begin(), stash_.end(), [&](const Stashed& s) { return s.key == key; });
   if (stashed == stash_.end()) {
     stash_.push_back({key, {}});
     stashed = stash_.end() - 1;
@@ -269,6 +251,7 @@ void Engine::collect_ended(std::unique_lock<std::mutex>& lock) {
       continue;
     }
     any = true;
+    note_ended(*active_[i]);
     active_[i]->clear();
     if (active_[i]->failed()) {
       const OperationKey key = active_[i]->spec().key;
@@ -286,31 +269,7 @@ void Engine::collect_ended(std::unique_lock<std::mutex>& lock) {
     i = 0;
   }
   if (any && waiters_ > 0) ended_.notify_all();
-  while (!failures_.empty()) {
-    const auto failed = failures_.back();
-    failures_.pop_back();
-    if (!tell_) continue;
-    const auto tell = tell_;
-    lock.unlock();
-    tell(failed->spec().key, failed->failure());
-    lock.lock();
-  }
-}
-
-void Engine::check_deadlines(double now) {
-  for (const auto& execution : active_) {
-    if (now < execution->spec().deadline) continue;
-    const std::vector<int> ranks = execution->waited_for();
-    execution->fail(fmt::format("{} did not end before its deadline{}",
-                                describe(execution->spec().call),
-                                ranks.empty() ? "" : "; it waits for " + ranks_text(ranks)));
-  }
-}
-
-double Engine::next_deadline() const {
-  double next = steady_now() + kLongRest;
-  for (const auto& execution : active_) next = std::min(next, execution->spec().deadline);
-  return next;
+  tell(lock);
 }
 
 void Engine::break_group(std::uint32_t group, std::uint32_t epoch, const std::string& why) {
@@ -337,19 +296,8 @@ void Engine::begin_epoch(std::uint32_t group, std::uint32_t epoch) {
       execution->fail("the group has changed; the operation belongs to an earlier membership");
     }
   }
-  std::erase_if(stash_, [&](const Stashed& s) {
-    return s.key.group == group && s.key.epoch < epoch;
-  });
-}
-
-void Engine::on_failure(std::function<void(const OperationKey&, const std::string&)> tell) {
-  const std::lock_guard lock(mutex_);
-  tell_ = std::move(tell);
-}
-
-void Engine::on_delivery(DeliveryLog log) {
-  const std::lock_guard lock(mutex_);
-  log_ = std::move(log);
+  std::erase_if(stash_,
+                [&](const Stashed& s) { return s.key.group == group && s.key.epoch < epoch; });
 }
 
 void Engine::replace(std::vector<Transport*> transports, const EngineOptions& options) {

@@ -1,10 +1,11 @@
 // Drives the operations of one process. Whoever waits for an operation drives it, so that a small
 // one costs no hand-over between threads; a thread of its own goes on with those nobody waits for.
 //
-// Which slices are under way is decided here: the operation with the least priority number first, as
-// many bytes at a time as the credit allows (flow/partition.h), and whatever a peer has begun.
+// Which slices are under way is decided here: the operation with the least priority number first,
+// as many bytes at a time as the credit allows (flow/partition.h), and whatever a peer has begun.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "runtime/doorbell.h"
 #include "runtime/execution.h"
+#include "runtime/record/recorder.h"
 #include "runtime/transport.h"
 
 namespace weft::runtime {
@@ -48,6 +50,8 @@ class Engine : private Carrier {
   std::shared_ptr<Execution> submit(OperationSpec spec, bool background);
   // Until it has ended or its deadline has passed.
   Status wait(const std::shared_ptr<Execution>& execution);
+  // submit() and wait() at once, driven by the caller alone.
+  Status run(OperationSpec spec);
   bool done(const std::shared_ptr<Execution>& execution);
   void cancel(const std::shared_ptr<Execution>& execution);
 
@@ -58,6 +62,20 @@ class Engine : private Carrier {
   // Called, without the lock, when an operation ended with an error that others do not know of.
   void on_failure(std::function<void(const OperationKey&, const std::string& why)> tell);
   void on_delivery(DeliveryLog log);
+  // Called, without the lock, when an operation is at its alarm.
+  void on_late(std::function<void(const OperationSpec&)> late);
+  // Called, under the lock, when an operation passed its deadline: who has not entered it, if
+  // known.
+  void on_explain(std::function<std::string(const OperationSpec&)> explain);
+  // Called, under the lock, with what each rank computed until it called an operation that ended;
+  // `step` is the one of mark_step() at which it was handed in.
+  using OwnTimesSink = std::function<void(const OperationSpec&, std::uint64_t step,
+                                          const std::vector<std::uint32_t>& own_us)>;
+  void on_own_times(OwnTimesSink sink);
+  // The next step begins. Steps are numbered from 1.
+  void mark_step();
+  void mark(EventKind kind);
+  const Recorder& recorder() const { return recorder_; }
   // Goes on with other transports; what is under way fails.
   void replace(std::vector<Transport*> transports, const EngineOptions& options);
   // All groups of this epoch.
@@ -81,6 +99,7 @@ class Engine : private Carrier {
   std::size_t together(std::span<const MemberId> to) const override;
   std::byte* reserve(std::span<const MemberId> to, std::size_t bytes) override;
   void post(std::byte* room, std::span<const MemberId> to, const Header& header) override;
+  void compared(const OperationSpec& spec) override;
   void delivered(const Header& header, std::uint32_t chunks) override;
 
   Transport* transport_to(MemberId member) const;
@@ -90,6 +109,12 @@ class Engine : private Carrier {
   void collect_ended(std::unique_lock<std::mutex>& lock);
   void drive(std::unique_lock<std::mutex>& lock, const std::function<bool()>& enough);
   void rest(std::unique_lock<std::mutex>& lock, double until);
+  Status wait(const std::shared_ptr<Execution>& execution, std::int64_t since_ns);
+  void begin_wait(const OperationSpec& spec, std::int64_t now_ns);
+  void end_wait(const OperationSpec& spec, std::int64_t now_ns);
+  void note_submitted(Execution& execution);
+  void note_ended(Execution& execution);
+  void tell(std::unique_lock<std::mutex>& lock);
   void check_deadlines(double now);
   double next_deadline() const;
   GroupState& state_of(std::uint32_t group);
@@ -108,6 +133,14 @@ class Engine : private Carrier {
   std::vector<GroupState> groups_;
   std::vector<std::shared_ptr<Execution>> failures_;  // to be told of
   std::function<void(const OperationKey&, const std::string&)> tell_;
+  std::vector<std::shared_ptr<Execution>> late_;  // to be asked about
+  std::function<void(const OperationSpec&)> on_late_;
+  std::function<std::string(const OperationSpec&)> explain_;
+  OwnTimesSink own_times_;
+  Recorder recorder_;
+  std::int64_t began_ns_ = 0, wait_since_ns_ = 0, waited_ns_ = 0;
+  int waits_ = 0;                         // threads in wait()
+  std::atomic<std::uint64_t> steps_ = 0;  // that the user marked
   DeliveryLog log_;
   bool background_wanted_ = false;
   int pinned_ = 0;

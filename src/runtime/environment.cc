@@ -27,7 +27,8 @@ class Reader {
     const char* end = text->data() + text->size();
     const auto [last, error] = std::from_chars(text->data(), end, value);
     if (error != std::errc{} || last != end || !(value >= least && value <= most)) {
-      complain(fmt::format("{} is '{}'; it must be a number in {} .. {}", name, *text, least, most));
+      complain(
+          fmt::format("{} is '{}'; it must be a number in {} .. {}", name, *text, least, most));
       return;
     }
     out = value;
@@ -75,6 +76,9 @@ Result<GroupOptions> GroupOptions::from_environment() {
   reader.text("WEFT_ADDRESS", options.interface_address);
   reader.text("WEFT_CONGESTION", options.congestion);
   reader.text("WEFT_ALGORITHM", options.algorithm);
+  reader.text("WEFT_RECORD", options.record);
+  reader.text("WEFT_LOG_DIR", options.log_dir);
+  reader.number("WEFT_HANG_S", 0.1, 30 * kDay, options.hang_s);
   reader.number("WEFT_START_DEADLINE_S", 0.1, kDay, options.start_deadline_s);
   reader.number("WEFT_DEADLINE_S", 0.01, 30 * kDay, options.deadline_s);
   reader.number("WEFT_SILENCE_S", 0.5, 3600.0, options.silence_s);

@@ -27,6 +27,7 @@ void move_bytes(std::byte* target, const std::byte* source, std::size_t bytes) {
 Execution::Execution(OperationSpec spec) : spec_(std::move(spec)) {
   low_ = high_ = {spec_.call, static_cast<std::uint32_t>(spec_.rank), 0};
   agreed_ = spec_.hears_all;
+  own_us_.resize(spec_.members->size());
   if (spec_.program == nullptr) return;
   const EndpointProgram& program = *spec_.program;
   const std::size_t width = size_of(spec_.call.type);
@@ -104,6 +105,7 @@ void Execution::take(Parcel parcel, Carrier& carrier, bool may_pin) {
     return;
   }
   if (!fits(parcel)) return;
+  own_us_[header.from] = header.own_us;
   if (!agreed_) {
     if (!may_pin) parcel.keep();
     early_.push_back(std::move(parcel));
@@ -260,8 +262,8 @@ bool Execution::try_step(SliceRun& run, LaneRun& lane, const Step& step, Carrier
 bool Execution::try_forward(SliceRun& run, LaneRun& lane, const Step& step, const Parcel& parcel,
                             Carrier& carrier) {
   if (step.forwards < 0 || step.forwards >= kForwardable) return false;
-  const Step& send =
-      spec_.program->lanes[lane.lane][lane.round + 1].sends[static_cast<std::size_t>(step.forwards)];
+  const Step& send = spec_.program->lanes[lane.lane][lane.round + 1]
+                         .sends[static_cast<std::size_t>(step.forwards)];
   const std::size_t bytes = parcel.header().bytes;
   const auto to = members_of(send);
   std::byte* room = carrier.reserve(to, bytes);
@@ -336,9 +338,12 @@ void Execution::end_slice(SliceRun& run) {
 std::byte* Execution::address(SliceRun& run, const Cell& cell) const {
   const std::size_t offset = layout_->at(run.slice, cell).first * layout_->width();
   switch (cell.buffer) {
-    case Buffer::kInput: return const_cast<std::byte*>(spec_.input) + offset;  // only read
-    case Buffer::kOutput: return spec_.output + offset;
-    case Buffer::kScratch: return run.scratch.get() + offset;
+    case Buffer::kInput:
+      return const_cast<std::byte*>(spec_.input) + offset;  // only read
+    case Buffer::kOutput:
+      return spec_.output + offset;
+    case Buffer::kScratch:
+      return run.scratch.get() + offset;
   }
   return nullptr;
 }
@@ -355,6 +360,7 @@ Header Execution::header_for(const SliceRun& run, const LaneRun& lane, const Ste
   header.from = static_cast<std::uint16_t>(spec_.rank);
   header.bytes = static_cast<std::uint32_t>(layout_->bytes_of(run.slice, step.source));
   header.call = spec_.call;
+  header.own_us = own_us_[static_cast<std::size_t>(spec_.rank)];
   return header;
 }
 

@@ -38,8 +38,10 @@ struct OperationSpec {
   std::byte* output = nullptr;
   std::shared_ptr<const PairCounts> pairs;
   std::uint32_t slices = 1;
-  double priority = 0;  // the least goes first
-  double deadline = 0;  // on the engine's clock
+  double priority = 0;            // the least goes first
+  double deadline = 0;            // on the engine's clock
+  double alarm = 0;               // when it is asked who has not entered; 0: never
+  std::int64_t submitted_ns = 0;  // 0: when the engine gets it
 };
 
 // What an execution needs of the world.
@@ -51,6 +53,8 @@ class Carrier {
   // As in Transport. Requires: together(to) == to.size().
   virtual std::byte* reserve(std::span<const MemberId> to, std::size_t bytes) = 0;
   virtual void post(std::byte* room, std::span<const MemberId> to, const Header& header) = 0;
+  // Called when the calls of all ranks were found equal.
+  virtual void compared(const OperationSpec& spec) = 0;
   // Called when a message was applied: bytes reached their cells. For logs and the recorder.
   virtual void delivered(const Header& header, std::uint32_t chunk_count) = 0;
 };
@@ -83,6 +87,20 @@ class Execution {
   std::size_t slice_bytes() const { return slice_bytes_; }
   bool blocked() const { return blocked_ > 0; }
   bool agreed() const { return agreed_; }
+  // What this rank computed until it called, to be told to the others. Requires: not begun; not 0.
+  // `step` is this rank's.
+  void set_own_us(std::uint32_t own_us, std::uint64_t step) {
+    own_us_[static_cast<std::size_t>(spec_.rank)] = own_us;
+    step_ = step;
+  }
+  std::uint64_t step() const { return step_; }
+  // The same of all ranks, as far as they told.
+  const std::vector<std::uint32_t>& own_us() const { return own_us_; }
+  // When the engine saw it end; 0: it did not yet.
+  std::int64_t ended_ns() const { return ended_ns_; }
+  void set_ended_ns(std::int64_t now_ns) { ended_ns_ = now_ns; }
+  bool alarmed() const { return alarmed_; }
+  void set_alarmed() { alarmed_ = true; }
   // Ranks whose message is waited for, for error messages.
   std::vector<int> waited_for() const;
 
@@ -92,7 +110,7 @@ class Execution {
     bool blocked = false;  // waits for room
     bool done = false;
     std::size_t round = 0, next_send = 0, next_step = 0;
-    std::size_t reached = 0;  // destinations of the current send that have it
+    std::size_t reached = 0;                  // destinations of the current send that have it
     std::uint64_t ahead = 0, ahead_next = 0;  // sends that were forwarded already, by place
     std::vector<Parcel> waiting;
   };
@@ -111,6 +129,8 @@ class Execution {
   void agree(Carrier& carrier);
   void finish_agreement();
   void merge(const Parcel& parcel);
+  std::size_t opinion_bytes() const;
+  void write_opinions(std::byte* room) const;
   bool fits(const Parcel& parcel);
   SliceRun& run_of(std::uint32_t slice);
   void advance(SliceRun& run, LaneRun& lane, Carrier& carrier);
@@ -130,6 +150,10 @@ class Execution {
   std::unique_ptr<std::byte[]> own_input_;  // where the schedule needs it apart from the output
   bool finished_ = false, failed_ = false, agreed_ = false;
   std::string failure_;
+  std::vector<std::uint32_t> own_us_;  // by rank; 0: not told
+  std::int64_t ended_ns_ = 0;
+  std::uint64_t step_ = 0;
+  bool alarmed_ = false;
   int agreement_round_ = 0;
   bool agreement_sent_ = false;
   Opinion low_, high_;
@@ -137,7 +161,7 @@ class Execution {
   std::vector<Parcel> early_;      // data that came before the calls were compared
   std::uint32_t next_slice_ = 0, under_way_ = 0, ended_ = 0;
   std::size_t slice_bytes_ = 0;
-  int blocked_ = 0;  // lanes, and the agreement
+  int blocked_ = 0;                              // lanes, and the agreement
   std::vector<std::unique_ptr<SliceRun>> runs_;  // by slice, those under way
   std::vector<std::unique_ptr<SliceRun>> spare_;
   std::vector<MemberId> to_;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/files.h"
+#include "base/stopwatch.h"
 #include "runtime/job.h"
 #include "runtime/programs.h"
 
@@ -71,9 +73,8 @@ class LiveGroup : public Group {
   }
   WorkPtr reduce(void* data, std::uint64_t count, DataType type, ReduceOp op, int root,
                  const CallOptions& options) override {
-    return begin(
-        Call{Operation::kReduce, type, op, 0, static_cast<std::uint32_t>(root), count}, data, data,
-        options);
+    return begin(Call{Operation::kReduce, type, op, 0, static_cast<std::uint32_t>(root), count},
+                 data, data, options);
   }
   WorkPtr all_gather(const void* in, void* out, std::uint64_t count, DataType type,
                      const CallOptions& options) override {
@@ -108,6 +109,15 @@ class LiveGroup : public Group {
   std::string broken() const override { return job_->engine().broken(id_); }
   std::vector<int> lost_seats() const override { return job_->lost_seats(); }
   void leave() override { job_->leave(); }
+  void mark_step() override { job_->engine().mark_step(); }
+  void record(Mark mark) override {
+    job_->engine().mark(mark == Mark::kComputeBegin ? EventKind::kComputeBegin
+                                                    : EventKind::kComputeEnd);
+  }
+  std::vector<SlowRank> slow_ranks() const override { return job_->slow_ranks(id_); }
+  Status save_recording(const std::string& path) const override {
+    return write_file_atomically(path, encode(job_->recording()));
+  }
 
  private:
   void adopt(const std::vector<int>& ranks);
@@ -116,17 +126,14 @@ class LiveGroup : public Group {
   Status now(const Call& call, void* data, const CallOptions& options) {
     auto spec = prepare(call, data, data, options, nullptr);
     if (!spec.ok()) return spec.error();
-    return job_->engine().wait(job_->engine().submit(std::move(*spec), false));
+    return job_->engine().run(std::move(*spec));
   }
   Result<OperationSpec> prepare(const Call& call, const void* in, void* out,
                                 const CallOptions& options,
                                 std::shared_ptr<const PairCounts> pairs);
   WorkPtr point(void* data, std::uint64_t count, DataType type, int peer, std::uint32_t tag,
                 bool sending, const CallOptions& options);
-  double deadline(const CallOptions& options) const {
-    return steady_now() +
-           (options.deadline_s > 0 ? options.deadline_s : job_->options().deadline_s);
-  }
+  void set_times(OperationSpec& spec, const CallOptions& options) const;
   Choice choice_for(const Call& call, const GroupShape& shape) const;
 
   std::shared_ptr<Job> job_;
@@ -138,6 +145,17 @@ class LiveGroup : public Group {
   Programs programs_;
   std::uint32_t subgroups_ = 0;
 };
+
+void LiveGroup::set_times(OperationSpec& spec, const CallOptions& options) const {
+  constexpr Seconds kBeforeDeadline = 1;  // enough to ask everybody
+  const GroupOptions& group = job_->options();
+  const Seconds length = options.deadline_s > 0 ? options.deadline_s : group.deadline_s;
+  const Seconds before = std::min(kBeforeDeadline, length / 2);
+  spec.submitted_ns = monotonic_ns();
+  const double now = 1e-9 * static_cast<double>(spec.submitted_ns);
+  spec.deadline = now + length;
+  spec.alarm = now + (group.hang_s > 0 ? std::min(group.hang_s, length - before) : length - before);
+}
 
 void LiveGroup::adopt(const std::vector<int>& ranks) {
   const View view = job_->view();
@@ -185,7 +203,7 @@ Result<OperationSpec> LiveGroup::prepare(const Call& call, const void* in, void*
   spec.input = static_cast<const std::byte*>(in);
   spec.output = static_cast<std::byte*>(out);
   spec.priority = options.priority;
-  spec.deadline = deadline(options);
+  set_times(spec, options);
   spec.pairs = std::move(pairs);
   GroupShape shape;
   {
@@ -201,10 +219,10 @@ Result<OperationSpec> LiveGroup::prepare(const Call& call, const void* in, void*
                  ""};
   }
   if (call.root >= spec.members->size()) {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("root is {}; it must be one of the {} ranks", call.root,
-                             spec.members->size()),
-                 ""};
+    return Error{
+        ErrorKind::kInvalidInput,
+        fmt::format("root is {}; it must be one of the {} ranks", call.root, spec.members->size()),
+        ""};
   }
   spec.key.sequence = job_->next_sequence(id_, options.stream);
   if (call.operation == Operation::kBarrier) return spec;
@@ -267,14 +285,14 @@ Group::WorkPtr LiveGroup::point(void* data, std::uint64_t count, DataType type, 
   OperationSpec spec;
   const Membership now = membership();
   if (peer < 0 || peer >= now.size() || peer == now.rank) {
-    return std::make_shared<RefusedWork>(
-        Error{ErrorKind::kInvalidInput,
-              fmt::format("the peer is {}; it must be another of the {} ranks", peer, now.size()),
-              ""});
+    return std::make_shared<RefusedWork>(Error{
+        ErrorKind::kInvalidInput,
+        fmt::format("the peer is {}; it must be another of the {} ranks", peer, now.size()), ""});
   }
   if (tag >= 1u << 12) {
-    return std::make_shared<RefusedWork>(Error{
-        ErrorKind::kInvalidInput, fmt::format("tag is {}; it must be below {}", tag, 1u << 12), ""});
+    return std::make_shared<RefusedWork>(
+        Error{ErrorKind::kInvalidInput,
+              fmt::format("tag is {}; it must be below {}", tag, 1u << 12), ""});
   }
   const auto from = static_cast<std::uint32_t>(sending ? now.rank : peer);
   spec.call = {Operation::kPoint, type, ReduceOp::kSum, 0, 0, count};
@@ -282,8 +300,7 @@ Group::WorkPtr LiveGroup::point(void* data, std::uint64_t count, DataType type, 
   spec.key = {id_, now.epoch(), kPointStreams | (from << 12) | tag, 0};
   const auto self = static_cast<std::uint32_t>(sending ? peer : now.rank);
   spec.key.group = id_;
-  spec.key.sequence =
-      job_->next_sequence(id_ ^ (self * 0x9e3779b9u), spec.key.stream);
+  spec.key.sequence = job_->next_sequence(id_ ^ (self * 0x9e3779b9u), spec.key.stream);
   spec.members = std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{
       now.members[from], now.members[static_cast<std::size_t>(sending ? peer : now.rank)]});
   spec.rank = sending ? 0 : 1;
@@ -291,9 +308,9 @@ Group::WorkPtr LiveGroup::point(void* data, std::uint64_t count, DataType type, 
   spec.hears_all = true;
   spec.input = spec.output = static_cast<std::byte*>(data);
   spec.priority = options.priority;
-  spec.deadline = deadline(options);
-  spec.slices = slices_for(*spec.program, count, size_of(type), nullptr,
-                           job_->engine().max_message(), 0);
+  set_times(spec, options);
+  spec.slices =
+      slices_for(*spec.program, count, size_of(type), nullptr, job_->engine().max_message(), 0);
   return std::make_shared<EngineWork>(job_, job_->engine().submit(std::move(spec), true));
 }
 

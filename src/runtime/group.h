@@ -16,30 +16,35 @@
 #include "base/units.h"
 #include "runtime/call.h"
 #include "runtime/net/secret.h"
+#include "runtime/record/slow.h"
 
 namespace weft::runtime {
 
 struct GroupOptions {
-  std::string store;        // host:port of the rendezvous store
-  Secret secret;            // of the job
-  std::uint64_t job = 0;    // number of the job, the same on all ranks
+  std::string store;      // host:port of the rendezvous store
+  Secret secret;          // of the job
+  std::uint64_t job = 0;  // number of the job, the same on all ranks
   std::uint32_t job_epoch = 0;
   std::uint32_t member = 0;  // unique in the job; without a launcher the rank
   int rank = 0;
   int ranks = 1;
-  bool join = false;          // joins a running group instead of forming one
+  bool join = false;              // joins a running group instead of forming one
   std::string interface_address;  // where to listen; "": 127.0.0.1 when all is on one host
   Seconds start_deadline_s = 60;
-  Seconds deadline_s = 1800;  // of an operation that names none
-  Seconds silence_s = 2.5;    // without a sign of life, after which a member is unreachable
-  int streams = 2;            // TCP connections per pair
-  std::string congestion;     // TCP congestion control; "": reno
+  Seconds deadline_s = 1800;    // of an operation that names none
+  Seconds silence_s = 2.5;      // without a sign of life, after which a member is unreachable
+  int streams = 2;              // TCP connections per pair
+  std::string congestion;       // TCP congestion control; "": reno
   double pace_bytes_per_s = 0;  // 0: none
   int dscp = 0;
   bool encrypt = false;
   bool shared_memory = true;  // false: TCP also inside a host
   double credit_bytes = 4 << 20;
   std::string algorithm;  // of all-reduce; "": by size
+  std::string record;     // the recording goes to this file, with .rankN, at the end and on failure
+  std::string log_dir;    // for stacks-rankN.txt on a hang; "": none are saved
+  Seconds hang_s = 0;     // after which a late operation asks who is missing; 0: shortly before its
+                          // deadline
 
   // From the environment that `weft launch` (or torchrun, with WEFT_STORE) gives. Errors name the
   // variable.
@@ -66,8 +71,8 @@ class Work {
 // Who takes part. Seats are the ranks the job was started with; a new member takes a free one.
 struct Membership {
   std::uint32_t job_epoch = 0;
-  std::uint32_t number = 0;          // rises with every change
-  int rank = 0;                      // of this process among `members`
+  std::uint32_t number = 0;            // rises with every change
+  int rank = 0;                        // of this process among `members`
   std::vector<std::uint32_t> members;  // by rank
   std::vector<int> seats;              // by rank
   std::uint32_t epoch() const { return (job_epoch << 20) | number; }
@@ -128,6 +133,14 @@ class Group {
   virtual std::string broken() const = 0;
   // Members that died or left since the last change, in words: "rank 2 (member 2) died".
   virtual std::vector<int> lost_seats() const = 0;
+  // For the recorder (docs/recorder.md): the next step begins here. Cost: below 100 ns.
+  virtual void mark_step() = 0;
+  enum class Mark { kComputeBegin, kComputeEnd };
+  virtual void record(Mark mark) = 0;
+  // Ranks of this group that compute longer than the others (record/slow.h), the same on all ranks.
+  virtual std::vector<SlowRank> slow_ranks() const = 0;
+  // Writes what this rank recorded last.
+  virtual Status save_recording(const std::string& path) const = 0;
   // Says goodbye, so that others do not take the end of this process for a death.
   virtual void leave() = 0;
 };

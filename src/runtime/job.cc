@@ -37,15 +37,18 @@ std::string host_identity() {
                      link_text("/proc/self/ns/pid"), getuid());
 }
 
-Job::Job(GroupOptions options) : options_(std::move(options)) {}
+Job::Job(GroupOptions options)
+    : options_(std::move(options)), errands_(std::make_unique<Errands>()) {}
 
 Job::~Job() {
+  if (engine_ != nullptr) save_recording();
   if (engine_ != nullptr) {
     engine_->on_failure(nullptr);
     engine_->replace({}, EngineOptions{});  // gives back what it holds of the transports
   }
   tcp_.reset();   // tells the mesh and the engine of losses
   mesh_.reset();  // tells the engine
+  errands_.reset();
   engine_.reset();
   reactor_.reset();
 }
@@ -90,10 +93,12 @@ Status Job::open() {
     changed_.notify_all();
   };
   events.on_fenced = [this](const std::string& why) { fenced(why); };
-  events.progress = [this](std::uint32_t group, std::uint32_t epoch) {
-    return progress(group, epoch);
+  events.progress = [this](MemberId from, const Progress& question) {
+    return progress(from, question);
   };
-  events.on_progress = [](MemberId, const Progress&) {};
+  events.on_progress = [this](MemberId from, const Progress& answer) {
+    missing_.answer(from, answer);
+  };
 
   auto bell = SharedBell::create();
   if (!bell.ok()) return bell.error();
@@ -107,9 +112,7 @@ Status Job::open() {
                          std::move(events));
   if (!mesh.ok()) return mesh.error();
   mesh_ = std::move(*mesh);
-  engine_->on_failure([this](const OperationKey& key, const std::string& why) {
-    mesh_->tell({key.group, key.epoch, why});
-  });
+  watch_engine();
 
   TcpTransport::Settings tcp;
   tcp.self = options_.member;
@@ -219,8 +222,7 @@ Result<View> Job::wait_for_view(std::uint32_t after, double deadline, const char
   }
   lock.unlock();
   const std::string reasons = mesh_->waits_for();
-  return Error{ErrorKind::kIo,
-               std::string(what) + (reasons.empty() ? "" : ": " + reasons), ""};
+  return Error{ErrorKind::kIo, std::string(what) + (reasons.empty() ? "" : ": " + reasons), ""};
 }
 
 Status Job::install(const View& view) {
@@ -228,6 +230,7 @@ Status Job::install(const View& view) {
     const std::lock_guard lock(mutex_);
     view_ = view;
     sequences_.clear();
+    asked_.clear();
   }
   const std::unique_ptr<Local> before = next_ == nullptr ? nullptr : std::move(local_);
   if (next_ != nullptr) local_ = std::move(next_);
@@ -295,6 +298,7 @@ void Job::lost(std::uint32_t epoch, const std::string& why) {
     losses_.emplace(epoch, why);
   }
   engine_->break_all(epoch, why);
+  record_failure();
 }
 
 void Job::fenced(const std::string& why) {
@@ -321,6 +325,7 @@ std::vector<int> Job::lost_seats() const {
 }
 
 void Job::leave() {
+  save_recording();
   constexpr Seconds kMostWait = 5;
   const double deadline = steady_now() + kMostWait;
   while (!tcp_->idle() && steady_now() < deadline) {
@@ -332,16 +337,6 @@ void Job::leave() {
 std::uint32_t Job::next_sequence(std::uint32_t group, std::uint32_t stream) {
   const std::lock_guard lock(mutex_);
   return sequences_[{group, stream}]++;
-}
-
-Progress Job::progress(std::uint32_t group, std::uint32_t epoch) {
-  Progress answer{true, group, epoch, {}};
-  const std::lock_guard lock(mutex_);
-  if (view_.epoch() != epoch) return answer;
-  for (const auto& [key, next] : sequences_) {
-    if (key.first == group) answer.streams.emplace_back(key.second, next);
-  }
-  return answer;
 }
 
 GroupShape Job::shape_of(const std::vector<MemberId>& members) const {

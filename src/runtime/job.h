@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@
 #include "runtime/group.h"
 #include "runtime/member/mesh.h"
 #include "runtime/net/store.h"
+#include "runtime/record/errands.h"
+#include "runtime/record/missing.h"
+#include "runtime/record/slow.h"
 #include "runtime/shm/shm_transport.h"
 #include "runtime/tcp/tcp_transport.h"
 
@@ -40,6 +44,10 @@ class Job {
   std::uint32_t next_sequence(std::uint32_t group, std::uint32_t stream);
   // Costs and hosts of the ranks given, by member.
   GroupShape shape_of(const std::vector<MemberId>& members) const;
+  // Those of the group that compute longer than the others.
+  std::vector<SlowRank> slow_ranks(std::uint32_t group) const;
+  // What this rank recorded last (docs/recorder.md).
+  Recording recording() const;
   std::uint64_t connections();
   TransportCounts counts();
 
@@ -58,7 +66,16 @@ class Job {
   Status install(const View& view);
   void lost(std::uint32_t epoch, const std::string& why);
   void fenced(const std::string& why);
-  Progress progress(std::uint32_t group, std::uint32_t epoch);
+  void watch_engine();
+  void late(const OperationSpec& spec);
+  Progress progress(MemberId from, const Progress& question);
+  void take_own_times(const OperationSpec& spec, std::uint64_t step,
+                      const std::vector<std::uint32_t>& own_us);
+  // Empty: stacks are not saved.
+  std::string stacks_path() const;
+  std::string recording_path() const;
+  void save_recording() const;
+  void record_failure();
 
   GroupOptions options_;
   std::string address_;  // without port, on which we listen
@@ -79,6 +96,16 @@ class Job {
   std::string fenced_;
   std::vector<int> lost_seats_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sequences_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> asked_;  // stream, sequence: stacks are saved
+
+  struct GroupTimes {
+    std::uint32_t epoch = 0;
+    OwnTimes times;
+  };
+  mutable std::mutex times_mutex_;  // taken last
+  std::map<std::uint32_t, GroupTimes> times_;
+  Missing missing_;
+  std::unique_ptr<Errands> errands_;
 };
 
 }  // namespace weft::runtime

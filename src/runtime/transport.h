@@ -17,8 +17,8 @@ namespace weft::runtime {
 // not, and no number is given twice.
 using MemberId = std::uint32_t;
 
-// Whom a message is for: the operation, and which part of it. 64 bytes on every wire, in this order,
-// little-endian.
+// Whom a message is for: the operation, and which part of it. 64 bytes on every wire, in this
+// order, little-endian.
 struct Header {
   std::uint32_t group = 0;     // 0: all members; others: sub-groups
   std::uint32_t epoch = 0;     // of the group; messages of another epoch are dropped
@@ -30,7 +30,8 @@ struct Header {
   std::uint16_t from = 0;      // rank of the sender in the group
   std::uint32_t bytes = 0;     // of the payload
   Call call = {};
-  std::uint32_t spare[4] = {};
+  std::uint32_t own_us = 0;  // what the sender computed so far (record/slow.h), modulo 2^32; not 0
+  std::uint32_t spare[3] = {};
 
   bool operator==(const Header&) const = default;
 };

@@ -38,7 +38,9 @@ struct Fenced {
 struct Leaving {
   bool operator==(const Leaving&) const = default;
 };
-// Which operations the receiver has begun; the answer lists the next sequence of each stream.
+// How far the receiver is: asked when an operation is late, which the question names by its stream
+// and sequence, so that the receiver also saves its stacks. The answer lists the next sequence of
+// each stream.
 struct Progress {
   bool answer = false;
   std::uint32_t group = 0, epoch = 0;
@@ -46,8 +48,8 @@ struct Progress {
   bool operator==(const Progress&) const = default;
 };
 
-using ControlMessage = std::variant<Ready, Propose, Accept, Commit, Verdict, Broken, Join, Fenced,
-                                    Leaving, Progress>;
+using ControlMessage =
+    std::variant<Ready, Propose, Accept, Commit, Verdict, Broken, Join, Fenced, Leaving, Progress>;
 
 std::string to_text(const ControlMessage& message);
 // From another process: every field is checked.

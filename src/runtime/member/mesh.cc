@@ -116,10 +116,10 @@ void Mesh::suspect(MemberId member, const std::string& why) {
   });
 }
 
-void Mesh::ask_progress(std::uint32_t group, std::uint32_t epoch) {
+void Mesh::ask_progress(const Progress& question) {
   reactor_.call([&] {
-    for (const MemberInfo& member : reform_.current().members) {
-      if (member.id != self_) send(member.id, Progress{false, group, epoch, {}});
+    for (const MemberInfo& member : std::vector(reform_.current().members)) {
+      if (member.id != self_) send(member.id, question);
     }
   });
 }

@@ -32,7 +32,8 @@ class Mesh {
     std::function<void(const View&)> on_view;
     // Others go on without this process.
     std::function<void(const std::string& why)> on_fenced;
-    std::function<Progress(std::uint32_t group, std::uint32_t epoch)> progress;
+    // A member asks how far we are; the answer.
+    std::function<Progress(MemberId from, const Progress& question)> progress;
     std::function<void(MemberId from, const Progress&)> on_progress;
   };
   struct Options {
@@ -59,7 +60,7 @@ class Mesh {
   void tell(const Broken& broken);
   // Something else than the control connection says that the member may be lost.
   void suspect(MemberId member, const std::string& why);
-  void ask_progress(std::uint32_t group, std::uint32_t epoch);
+  void ask_progress(const Progress& question);
   void leave();
   int joiners() const { return joiners_.load(); }
   std::string waits_for();

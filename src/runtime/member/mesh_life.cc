@@ -66,7 +66,7 @@ void Mesh::handle(MemberId from, const ControlMessage& message) {
     if (progress->answer) {
       events_.on_progress(from, *progress);
     } else {
-      send(from, events_.progress(progress->group, progress->epoch));
+      send(from, events_.progress(from, *progress));
     }
   }
 }

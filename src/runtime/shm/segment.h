@@ -1,6 +1,7 @@
 // The memory by which the processes of a host exchange messages. Each member has one segment: the
-// rings in which others announce messages to it, and the slots that hold the messages it sends. Others map it; what they find in it is checked before it is used. A segment
-// serves one membership: what a member that was left out still writes reaches nobody.
+// rings in which others announce messages to it, and the slots that hold the messages it sends.
+// Others map it; what they find in it is checked before it is used. A segment serves one
+// membership: what a member that was left out still writes reaches nobody.
 #pragma once
 
 #include <atomic>
@@ -26,8 +27,8 @@ inline constexpr std::uint32_t kNoSlot = 0xffffffff;
 // turn == p + 1 (the bounded queue of Vyukov with one producer and one consumer).
 struct alignas(64) RingEntry {
   std::atomic<std::uint32_t> turn;
-  std::uint32_t slot;  // of the sender
-  std::byte header[48];  // the first 48 bytes of Header
+  std::uint32_t slot;    // of the sender
+  std::byte header[52];  // the first bytes of Header
 };
 static_assert(sizeof(RingEntry) == 64);
 
