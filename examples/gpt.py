@@ -17,8 +17,8 @@ from torch import nn
 from weft.elastic import Elastic
 
 WANTED = 0.5
-BATCH, WINDOW = 32, 48  # windows per step over all ranks, characters per window
-WIDTH, HEADS, LAYERS = 64, 4, 2
+BATCH, WINDOW = 16, 32  # windows per step over all ranks, characters per window
+WIDTH, HEADS, LAYERS = 48, 4, 2
 
 
 class Block(nn.Module):

@@ -110,6 +110,17 @@ Handle subgroup(TorchBackend& parent, const std::vector<int>& ranks, const std::
   return c10::make_intrusive<TorchBackend>(take(parent.group().subgroup(ranks)), id, timeout);
 }
 
+// A goodbye ends what the others have under way, so at the end of a program ranks leave together.
+void leave(TorchBackend& self, double wait_s) {
+  auto& group = self.group();
+  if (wait_s > 0 && group.size() > 1 && group.broken().empty()) {
+    const Status ready =
+        group.barrier({.deadline_s = wait_s, .stream = kDeparture, .priority = 0})->wait();
+    static_cast<void>(ready);  // who cannot be waited for is left behind
+  }
+  group.leave();
+}
+
 // A store that one process serves when there is no launcher.
 struct Store {
   explicit Store(const std::string& address)
@@ -141,7 +152,8 @@ void define_group(py::module_& module) {
       .def("joiners", [](TorchBackend& self) { return self.group().joiners(); })
       .def("broken", [](TorchBackend& self) { return self.group().broken(); })
       .def("lost_seats", [](TorchBackend& self) { return self.group().lost_seats(); })
-      .def("leave", [](TorchBackend& self) { self.group().leave(); }, Release())
+      .def("leave", &leave, py::arg("wait_s") = 0.0, Release(),
+           "Says goodbye, after waiting up to wait_s for the others to be ready to.")
       .def("subgroup", &subgroup, py::arg("ranks"), py::arg("id"), py::arg("timeout"), Release());
 }
 

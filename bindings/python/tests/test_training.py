@@ -25,7 +25,7 @@ def train(model, rank, steps, lr=0.05):
     losses = []
     for _ in range(steps):
         inputs = torch.randn(8, 16, generator=data)
-        loss = ((model(inputs) - inputs.sum(1, keepdim=True).sin()) ** 2).mean()
+        loss = ((model(inputs) - inputs[:, :4].sum(1, keepdim=True)) ** 2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -107,7 +107,7 @@ class Training(unittest.TestCase):
 
     def test_power_sgd_with_several_buckets_on_four_ranks(self):
         # Buckets change which random numbers start which matrix, so that the runs agree in what
-        # they reach and not in every digit: the mean of the last 50 losses, within 10 %.
+        # they reach and not in every digit: the mean of the last 50 losses, within 2 %.
         one = run(power_sgd, 4, False, 200)
         several = run(power_sgd, 4, True, 200)
         self.assertEqual(one[0][1], 1)
@@ -115,7 +115,7 @@ class Training(unittest.TestCase):
         self.assertEqual(len({weights for _, _, weights in several}), 1)  # ranks stay equal
         mean = [sum(sum(r[0][-50:]) for r in runs) / 200 for runs in (one, several)]
         self.assertLess(mean[0], one[0][0][0] / 2)
-        self.assertLessEqual(abs(mean[1] - mean[0]), 0.1 * mean[0], f"{mean}")
+        self.assertLessEqual(abs(mean[1] - mean[0]), 0.02 * mean[0], f"{mean}")
 
     def test_averages_divide_by_those_who_are_left(self):
         found = run(after_a_death, 4, missing=1)

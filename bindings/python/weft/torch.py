@@ -22,6 +22,7 @@ __all__ = ["ProcessGroup", "ddp_hook", "init_elastic", "install", "leave", "stre
 ProcessGroup = _native.ProcessGroup
 
 _DEFAULT_TIMEOUT = timedelta(minutes=30)
+_LEAVE_TOGETHER_S = 30.0
 _world: Optional[ProcessGroup] = None  # of this process; sub-groups are made from it
 _prepared: Optional[ProcessGroup] = None  # what the next init_process_group() shall use
 _served: List[Any] = []  # stores that this process serves
@@ -88,11 +89,15 @@ def install(group: ProcessGroup) -> None:
         _prepared = None
 
 
-def leave() -> None:
-    """Says goodbye, so that the others do not take the end of this process for a death."""
+def leave(wait_s: float = 0.0) -> None:
+    """Says goodbye, so that the others do not take the end of this process for a death.
+
+    What they have under way with this rank ends with an error. With ``wait_s`` it waits that long for
+    them to leave as well; so does the end of a program that ends without an exception.
+    """
     global _world
     if _world is not None:
-        _world.leave()
+        _world.leave(wait_s)
         _world = None
 
 
@@ -145,7 +150,7 @@ def _create(options: Any, _: Any) -> ProcessGroup:
 def _at_exit() -> None:
     # A process that ends by an exception is lost, not leaving: the others must hear an error.
     if not hasattr(sys, "last_type"):
-        leave()
+        leave(_LEAVE_TOGETHER_S)
 
 
 if int(torch.__version__.split(".")[0]) >= 2:
