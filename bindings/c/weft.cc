@@ -139,8 +139,8 @@ weft_status weft_start_with(const weft_start_options* options, weft_group** grou
     }
     if (options->ranks > 0) {
       if (options->rank < 0 || options->rank >= options->ranks)
-        return refuse(fmt::format("rank {} is outside the group of {}", options->rank,
-                                  options->ranks));
+        return refuse(
+            fmt::format("rank {} is outside the group of {}", options->rank, options->ranks));
       wanted.rank = options->rank;
       wanted.ranks = options->ranks;
       wanted.member = static_cast<std::uint32_t>(options->rank);
@@ -177,8 +177,13 @@ int weft_seat(const weft_group* group) {
 weft_status weft_all_reduce(weft_group* group, void* data, uint64_t count, weft_type type,
                             weft_reduction reduction, const weft_call_options* options,
                             weft_work** work) {
-  return begin({.group = group, .type = type, .options = options, .work = work,
-                .reduction = reduction, .count = count, .buffers = data != nullptr},
+  return begin({.group = group,
+                .type = type,
+                .options = options,
+                .work = work,
+                .reduction = reduction,
+                .count = count,
+                .buffers = data != nullptr},
                [&](Group& g, DataType t, const CallOptions& o) {
                  return g.all_reduce(data, count, t, op_of(reduction), o);
                });
@@ -186,8 +191,13 @@ weft_status weft_all_reduce(weft_group* group, void* data, uint64_t count, weft_
 
 weft_status weft_broadcast(weft_group* group, void* data, uint64_t count, weft_type type, int root,
                            const weft_call_options* options, weft_work** work) {
-  return begin({.group = group, .type = type, .options = options, .work = work, .peer = root,
-                .count = count, .buffers = data != nullptr},
+  return begin({.group = group,
+                .type = type,
+                .options = options,
+                .work = work,
+                .peer = root,
+                .count = count,
+                .buffers = data != nullptr},
                [&](Group& g, DataType t, const CallOptions& o) {
                  return g.broadcast(data, count, t, root, o);
                });
@@ -196,8 +206,14 @@ weft_status weft_broadcast(weft_group* group, void* data, uint64_t count, weft_t
 weft_status weft_reduce(weft_group* group, void* data, uint64_t count, weft_type type,
                         weft_reduction reduction, int root, const weft_call_options* options,
                         weft_work** work) {
-  return begin({.group = group, .type = type, .options = options, .work = work,
-                .reduction = reduction, .peer = root, .count = count, .buffers = data != nullptr},
+  return begin({.group = group,
+                .type = type,
+                .options = options,
+                .work = work,
+                .reduction = reduction,
+                .peer = root,
+                .count = count,
+                .buffers = data != nullptr},
                [&](Group& g, DataType t, const CallOptions& o) {
                  return g.reduce(data, count, t, op_of(reduction), root, o);
                });
@@ -205,7 +221,11 @@ weft_status weft_reduce(weft_group* group, void* data, uint64_t count, weft_type
 
 weft_status weft_all_gather(weft_group* group, const void* in, void* out, uint64_t count,
                             weft_type type, const weft_call_options* options, weft_work** work) {
-  return begin({.group = group, .type = type, .options = options, .work = work, .count = count,
+  return begin({.group = group,
+                .type = type,
+                .options = options,
+                .work = work,
+                .count = count,
                 .buffers = in && out},
                [&](Group& g, DataType t, const CallOptions& o) {
                  return g.all_gather(in, out, count, t, o);
@@ -215,8 +235,13 @@ weft_status weft_all_gather(weft_group* group, const void* in, void* out, uint64
 weft_status weft_reduce_scatter(weft_group* group, const void* in, void* out, uint64_t count,
                                 weft_type type, weft_reduction reduction,
                                 const weft_call_options* options, weft_work** work) {
-  return begin({.group = group, .type = type, .options = options, .work = work,
-                .reduction = reduction, .count = count, .buffers = in && out},
+  return begin({.group = group,
+                .type = type,
+                .options = options,
+                .work = work,
+                .reduction = reduction,
+                .count = count,
+                .buffers = in && out},
                [&](Group& g, DataType t, const CallOptions& o) {
                  return g.reduce_scatter(in, out, count, t, op_of(reduction), o);
                });
@@ -224,7 +249,11 @@ weft_status weft_reduce_scatter(weft_group* group, const void* in, void* out, ui
 
 weft_status weft_all_to_all(weft_group* group, const void* in, void* out, uint64_t count,
                             weft_type type, const weft_call_options* options, weft_work** work) {
-  return begin({.group = group, .type = type, .options = options, .work = work, .count = count,
+  return begin({.group = group,
+                .type = type,
+                .options = options,
+                .work = work,
+                .count = count,
                 .buffers = in && out},
                [&](Group& g, DataType t, const CallOptions& o) {
                  return g.all_to_all(in, out, count, t, o);
@@ -241,8 +270,12 @@ weft_status weft_all_to_all_v(weft_group* group, const void* in, const uint64_t*
     sent += sends[r];
     received += receives[r];
   }
-  return begin({.group = group, .type = type, .options = options, .work = work,
-                .count = sent + received, .buffers = (in || !sent) && (out || !received)},
+  return begin({.group = group,
+                .type = type,
+                .options = options,
+                .work = work,
+                .count = sent + received,
+                .buffers = (in || !sent) && (out || !received)},
                [&](Group& g, DataType t, const CallOptions& o) {
                  const auto ranks = static_cast<std::size_t>(size);
                  return g.all_to_all_v(in, {sends, ranks}, out, {receives, ranks}, t, o);
@@ -256,8 +289,13 @@ weft_status weft_barrier(weft_group* group, const weft_call_options* options, we
 
 weft_status weft_send(weft_group* group, const void* data, uint64_t count, weft_type type, int to,
                       uint32_t tag, const weft_call_options* options, weft_work** work) {
-  return begin({.group = group, .type = type, .options = options, .work = work, .peer = to,
-                .count = count, .buffers = data != nullptr},
+  return begin({.group = group,
+                .type = type,
+                .options = options,
+                .work = work,
+                .peer = to,
+                .count = count,
+                .buffers = data != nullptr},
                [&](Group& g, DataType t, const CallOptions& o) {
                  return g.send(data, count, t, to, tag, o);
                });
@@ -265,8 +303,13 @@ weft_status weft_send(weft_group* group, const void* data, uint64_t count, weft_
 
 weft_status weft_receive(weft_group* group, void* data, uint64_t count, weft_type type, int from,
                          uint32_t tag, const weft_call_options* options, weft_work** work) {
-  return begin({.group = group, .type = type, .options = options, .work = work, .peer = from,
-                .count = count, .buffers = data != nullptr},
+  return begin({.group = group,
+                .type = type,
+                .options = options,
+                .work = work,
+                .peer = from,
+                .count = count,
+                .buffers = data != nullptr},
                [&](Group& g, DataType t, const CallOptions& o) {
                  return g.receive(data, count, t, from, tag, o);
                });
@@ -294,7 +337,8 @@ weft_status weft_cancel(weft_work* work) {
 
 weft_status weft_reform(weft_group* group, double deadline_s) {
   if (!group) return refuse("the group is null");
-  if (!(deadline_s > 0)) return refuse(fmt::format("a deadline of {} s is not above 0", deadline_s));
+  if (!(deadline_s > 0))
+    return refuse(fmt::format("a deadline of {} s is not above 0", deadline_s));
   const auto membership = group->group->reform(deadline_s);
   if (membership.ok()) return WEFT_OK;
   last_error = membership.error().text();

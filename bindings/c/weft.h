@@ -24,7 +24,13 @@ typedef enum {
 } weft_status;
 
 typedef enum {
-  WEFT_FLOAT32 = 0, WEFT_FLOAT64, WEFT_FLOAT16, WEFT_BFLOAT16, WEFT_INT32, WEFT_INT64, WEFT_UINT8
+  WEFT_FLOAT32 = 0,
+  WEFT_FLOAT64,
+  WEFT_FLOAT16,
+  WEFT_BFLOAT16,
+  WEFT_INT32,
+  WEFT_INT64,
+  WEFT_UINT8
 } weft_type;
 typedef enum { WEFT_SUM = 0, WEFT_MIN, WEFT_MAX, WEFT_AVERAGE } weft_reduction;
 
@@ -33,10 +39,10 @@ typedef struct weft_work weft_work;
 typedef struct weft_store weft_store;
 
 typedef struct {
-  double deadline_s;  /* 0: the group's */
-  uint32_t stream;    /* operations of one stream are matched in the order of their calls */
-  double priority;    /* the least goes first */
-} weft_call_options;  /* a null pointer stands for all zero */
+  double deadline_s; /* 0: the group's */
+  uint32_t stream;   /* operations of one stream are matched in the order of their calls */
+  double priority;   /* the least goes first */
+} weft_call_options; /* a null pointer stands for all zero */
 
 const char* weft_last_error(void);
 const char* weft_version(void);
@@ -54,9 +60,9 @@ weft_status weft_fresh_secret(char secret_hex[65]);
 weft_status weft_start(weft_group** group);
 /* The same with what differs from the environment; zero or null: as there. */
 typedef struct {
-  const char* store;        /* host:port */
-  const char* secret_hex;   /* 64 digits */
-  int rank, ranks;          /* ranks 0: from the environment */
+  const char* store;      /* host:port */
+  const char* secret_hex; /* 64 digits */
+  int rank, ranks;        /* ranks 0: from the environment */
   double start_deadline_s;
   double deadline_s;
 } weft_start_options;
@@ -75,8 +81,8 @@ weft_status weft_all_reduce(weft_group*, void* data, uint64_t count, weft_type, 
                             const weft_call_options*, weft_work** work);
 weft_status weft_broadcast(weft_group*, void* data, uint64_t count, weft_type, int root,
                            const weft_call_options*, weft_work** work);
-weft_status weft_reduce(weft_group*, void* data, uint64_t count, weft_type, weft_reduction, int root,
-                        const weft_call_options*, weft_work** work);
+weft_status weft_reduce(weft_group*, void* data, uint64_t count, weft_type, weft_reduction,
+                        int root, const weft_call_options*, weft_work** work);
 weft_status weft_all_gather(weft_group*, const void* in, void* out, uint64_t count, weft_type,
                             const weft_call_options*, weft_work** work);
 weft_status weft_reduce_scatter(weft_group*, const void* in, void* out, uint64_t count, weft_type,
@@ -87,8 +93,8 @@ weft_status weft_all_to_all_v(weft_group*, const void* in, const uint64_t* sends
                               const uint64_t* receives, weft_type, const weft_call_options*,
                               weft_work** work);
 weft_status weft_barrier(weft_group*, const weft_call_options*, weft_work** work);
-weft_status weft_send(weft_group*, const void* data, uint64_t count, weft_type, int to, uint32_t tag,
-                      const weft_call_options*, weft_work** work);
+weft_status weft_send(weft_group*, const void* data, uint64_t count, weft_type, int to,
+                      uint32_t tag, const weft_call_options*, weft_work** work);
 weft_status weft_receive(weft_group*, void* data, uint64_t count, weft_type, int from, uint32_t tag,
                          const weft_call_options*, weft_work** work);
 

@@ -8,9 +8,9 @@ namespace weft::bindings {
 
 // A thread waits for the oldest operation; before it completes a future it hands the waiting on,
 // because a callback may itself wait for an operation that was called in it. Waiting in order could
-// lock ranks against each other: here the oldest may need a call that another rank makes only after a
-// younger one was completed here. So whenever the oldest has not ended for a while the next is waited
-// for too, by another thread, until all are.
+// lock ranks against each other: here the oldest may need a call that another rank makes only after
+// a younger one was completed here. So whenever the oldest has not ended for a while the next is
+// waited for too, by another thread, until all are.
 class Completer {
  public:
   struct Task {

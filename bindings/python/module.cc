@@ -135,20 +135,22 @@ void define_group(py::module_& module) {
   py::class_<TorchBackend, Handle, TorchGroup>(module, "ProcessGroup")
       .def("live_size", &TorchBackend::live_size, "Members today.")
       .def("live_rank", &TorchBackend::live_rank, "This process's rank among them.")
-      .def("membership",
-           [](TorchBackend& self) {
-             const auto now = self.group().membership();
-             return py::make_tuple(now.epoch(), now.members, now.seats);
-           },
-           "(epoch, member numbers by rank, seats by rank).")
-      .def("reform",
-           [](TorchBackend& self, double deadline_s) { self.reform(deadline_s); },
-           py::arg("deadline_s"), Release(), "Agrees with those that are left.")
-      .def("renewed",
-           [](TorchBackend& self, const std::string& id) {
-             return c10::make_intrusive<TorchBackend>(self.shared_group(), id, self.timeout());
-           },
-           py::arg("id"), "The same members as a new group, whose size() is that of today.")
+      .def(
+          "membership",
+          [](TorchBackend& self) {
+            const auto now = self.group().membership();
+            return py::make_tuple(now.epoch(), now.members, now.seats);
+          },
+          "(epoch, member numbers by rank, seats by rank).")
+      .def(
+          "reform", [](TorchBackend& self, double deadline_s) { self.reform(deadline_s); },
+          py::arg("deadline_s"), Release(), "Agrees with those that are left.")
+      .def(
+          "renewed",
+          [](TorchBackend& self, const std::string& id) {
+            return c10::make_intrusive<TorchBackend>(self.shared_group(), id, self.timeout());
+          },
+          py::arg("id"), "The same members as a new group, whose size() is that of today.")
       .def("joiners", [](TorchBackend& self) { return self.group().joiners(); })
       .def("broken", [](TorchBackend& self) { return self.group().broken(); })
       .def("lost_seats", [](TorchBackend& self) { return self.group().lost_seats(); })
@@ -178,7 +180,6 @@ PYBIND11_MODULE(_torch, module) {
       .def(py::init<const std::string&>(), py::arg("address"))
       .def_property_readonly("port", [](const Store& self) { return self.server->port(); })
       .def_property_readonly("secret", [](const Store& self) { return self.secret.hex(); });
-  module.def("start", &start, py::arg("store"), py::arg("secret"), py::arg("rank"),
-             py::arg("size"), py::arg("id"), py::arg("timeout"),
-             py::call_guard<py::gil_scoped_release>());
+  module.def("start", &start, py::arg("store"), py::arg("secret"), py::arg("rank"), py::arg("size"),
+             py::arg("id"), py::arg("timeout"), py::call_guard<py::gil_scoped_release>());
 }

@@ -81,7 +81,8 @@ Result<Ticket> Order::next() {
       const auto root = kNamedRoot | (standing->stream << 3) | static_cast<std::uint32_t>(call % 8);
       return Ticket{standing->stream, standing->priority, {root, salt_}};
     }
-    case Standing::Kind::kUnknown: break;
+    case Standing::Kind::kUnknown:
+      break;
   }
   return Error{ErrorKind::kUnsupported,
                "ambiguous order: an operation was called in a callback of a future that belongs to "

@@ -44,7 +44,7 @@ class Node {
 };
 using NodePtr = std::shared_ptr<Node>;  // shared by a work and the futures made from it
 
-inline constexpr std::uint32_t kMostNamed = 2047;  // streams 1 … kMostNamed
+inline constexpr std::uint32_t kMostNamed = 2047;    // streams 1 … kMostNamed
 inline constexpr std::uint32_t kGivenUp = 1u << 29;  // streams that no call has
 inline constexpr std::uint32_t kDeparture = kGivenUp + 1;
 
@@ -101,7 +101,7 @@ class Order {
   std::mutex mutex_;
   std::uint64_t calls_ = 0;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> named_;  // stream and its calls
-  std::thread::id thread_;  // of the calls outside of callbacks
+  std::thread::id thread_;                                      // of the calls outside of callbacks
   std::vector<std::shared_ptr<runtime::Work>> under_way_;
   bool last_unnamed_ = false;
 };

@@ -15,8 +15,9 @@ namespace weft::bindings {
 // min, max and average of float16/32/64, bfloat16, int32, int64 and uint8. Where nothing is reduced
 // elements of any type are moved.
 //
-// getRank() and getSize() are those at construction, as torch demands. After reform() they are those
-// of the past: live_rank() and live_size() are those of today, and averages divide by live_size().
+// getRank() and getSize() are those at construction, as torch demands. After reform() they are
+// those of the past: live_rank() and live_size() are those of today, and averages divide by
+// live_size().
 class TorchBackend : public TorchGroup {
  public:
   using Millis = std::chrono::milliseconds;

@@ -20,14 +20,22 @@ const at::Tensor& only_tensor(const Tensors& tensors, const char* operation) {
 
 static c10::optional<DataType> known_type(at::ScalarType type) {
   switch (type) {
-    case at::kFloat: return DataType::kFloat32;
-    case at::kDouble: return DataType::kFloat64;
-    case at::kHalf: return DataType::kFloat16;
-    case at::kBFloat16: return DataType::kBfloat16;
-    case at::kInt: return DataType::kInt32;
-    case at::kLong: return DataType::kInt64;
-    case at::kByte: return DataType::kUint8;
-    default: return c10::nullopt;
+    case at::kFloat:
+      return DataType::kFloat32;
+    case at::kDouble:
+      return DataType::kFloat64;
+    case at::kHalf:
+      return DataType::kFloat16;
+    case at::kBFloat16:
+      return DataType::kBfloat16;
+    case at::kInt:
+      return DataType::kInt32;
+    case at::kLong:
+      return DataType::kInt64;
+    case at::kByte:
+      return DataType::kUint8;
+    default:
+      return c10::nullopt;
   }
 }
 
@@ -48,17 +56,34 @@ DataType reduced_type(const at::Tensor& tensor, runtime::ReduceOp op) {
 
 runtime::ReduceOp reduction_of(const c10d::ReduceOp& op) {
   switch (static_cast<c10d::ReduceOp::RedOpType>(op)) {
-    case c10d::ReduceOp::SUM: return runtime::ReduceOp::kSum;
-    case c10d::ReduceOp::AVG: return runtime::ReduceOp::kAverage;
-    case c10d::ReduceOp::MIN: return runtime::ReduceOp::kMin;
-    case c10d::ReduceOp::MAX: return runtime::ReduceOp::kMax;
-    default: break;
+    case c10d::ReduceOp::SUM:
+      return runtime::ReduceOp::kSum;
+    case c10d::ReduceOp::AVG:
+      return runtime::ReduceOp::kAverage;
+    case c10d::ReduceOp::MIN:
+      return runtime::ReduceOp::kMin;
+    case c10d::ReduceOp::MAX:
+      return runtime::ReduceOp::kMax;
+    default:
+      break;
   }
-  static constexpr const char* kNames[] = {"SUM", "AVG", "PRODUCT", "MIN", "MAX",
-                                           "BAND", "BOR", "BXOR", "PREMUL_SUM"};
+  static constexpr const char* kNames[] = {"SUM",  "AVG", "PRODUCT", "MIN",       "MAX",
+                                           "BAND", "BOR", "BXOR",    "PREMUL_SUM"};
   const auto index = static_cast<std::size_t>(static_cast<c10d::ReduceOp::RedOpType>(op));
   TORCH_CHECK(false, "weft: the reduction ", index < std::size(kNames) ? kNames[index] : "?",
               " is not supported; SUM, AVG, MIN and MAX are");
+}
+
+void check_equal_sizes(const Tensors& tensors, std::size_t want, const at::Tensor& like,
+                       const char* what) {
+  TORCH_CHECK(tensors.size() == want, "weft: ", what, " needs ", want,
+              " tensors, one per rank; got ", tensors.size());
+  for (const auto& tensor : tensors) {
+    check_tensor(tensor, what);
+    TORCH_CHECK(tensor.numel() == like.numel() && tensor.scalar_type() == like.scalar_type(),
+                "weft: tensors of ", what, " differ: ", tensor.numel(), " ", tensor.scalar_type(),
+                " and ", like.numel(), " ", like.scalar_type());
+  }
 }
 
 std::uint64_t elements_in(const Tensors& tensors) {

@@ -84,8 +84,8 @@ c10::intrusive_ptr<c10::ivalue::Future> WeftWork::getFuture() {
   {
     const std::lock_guard lock(mutex_);
     if (future_) return future_;
-    future_ = c10::make_intrusive<c10::ivalue::Future>(
-        c10::ListType::create(c10::TensorType::get()));
+    future_ =
+        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
   }
   auto self = c10::intrusive_ptr<WeftWork>::reclaim_copy(this);
   completer_->add({.done = [self] { return self->ended(); },
