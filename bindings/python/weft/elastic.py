@@ -180,6 +180,12 @@ class Elastic:
             if self.checkpoint is not None and self.rank == writer:
                 save_atomically(self.state(), self.checkpoint)
             self._wants_checkpoint = False
+        if leaving:
+            try:
+                # A goodbye ends what others have under way: here no longer the commit.
+                dist.barrier(group=self.group)
+            except RuntimeError:
+                pass
         if self.rank in leaving:
             weft_torch.leave()
             raise SystemExit(0)
