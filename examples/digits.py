@@ -8,6 +8,7 @@ Ends with 1 when the accuracy on images it has not seen stays below 0.95.
 
 import argparse
 import sys
+import time
 
 import torch
 from sklearn.datasets import load_digits
@@ -37,7 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--checkpoint", default=None)
-    parser.add_argument("--losses", default=None, help="file to append `step loss ranks` to")
+    parser.add_argument("--losses", default=None, help="file to append `step loss ranks seconds` to")
     options = parser.parse_args()
 
     torch.set_num_threads(1)
@@ -63,7 +64,7 @@ def main() -> int:
         mean = trainer.train_step(loss)
         if trainer.rank == 0 and options.losses:
             with open(options.losses, "a") as file:
-                file.write(f"{trainer.step} {mean:.6f} {trainer.size}\n")
+                file.write(f"{trainer.step} {mean:.6f} {trainer.size} {time.monotonic():.6f}\n")
         if trainer.rank == 0 and trainer.step % 50 == 0:
             print(f"step {trainer.step}: loss {mean:.4f}, {trainer.size} ranks", flush=True)
 

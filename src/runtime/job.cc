@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "runtime/launch/launcher.h"
 
 namespace weft::runtime {
 namespace {
@@ -204,7 +205,11 @@ Status Job::join() {
   mesh_->join(known, own_info());
   auto view = wait_for_view(0, deadline, "no running rank took this one in");
   if (!view.ok()) return view.error();
-  return install(*view);
+  const Status installed = install(*view);
+  if (!installed.ok()) return installed;
+  // A launcher that is gone does not matter any more.
+  [[maybe_unused]] const Status told = store_->set(joined_key(options_.member), "", 1);
+  return {};
 }
 
 Result<View> Job::wait_for_view(std::uint32_t after, double deadline, const char* what) {

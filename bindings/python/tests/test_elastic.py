@@ -54,7 +54,7 @@ class Job:
             return []
         with open(self.losses) as file:
             rows = [line.split() for line in file.read().splitlines()]
-        return [(int(row[0]), float(row[1]), int(row[2])) for row in rows if len(row) == 3]
+        return [(int(row[0]), float(row[1]), int(row[2])) for row in rows if len(row) == 4]
 
     def end(self):
         try:
