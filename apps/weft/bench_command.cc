@@ -11,6 +11,7 @@
 #include "base/table.h"
 #include "bench_allreduce.h"
 #include "bench_rank.h"
+#include "bench_survive.h"
 #include "fabric/flow_load.h"
 #include "simgrid_peer.h"
 
@@ -160,7 +161,7 @@ Verb add_bench_command(CLI::App& app) {
       "         weft bench flows --pattern ring --hosts 16384\n"
       "         weft bench allreduce --ranks 4 --sizes 4KB,1MB,64MB");
   const std::vector<Verb> verbs = {add_flows(*bench), add_bench_allreduce(*bench),
-                                   add_bench_rank(*bench)};
+                                   add_bench_rank(*bench), add_bench_survive(*bench)};
   return {bench, [verbs] {
             for (const Verb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();

@@ -4,14 +4,10 @@
 
 #include <cstdio>
 #include <memory>
-#include <thread>
 
-#include "base/files.h"
-#include "base/stopwatch.h"
 #include "bench/peers/measure.h"
+#include "bench_meeting.h"
 #include "runtime/group.h"
-#include "runtime/net/socket.h"
-#include "runtime/net/store.h"
 
 namespace weft {
 namespace {
@@ -23,71 +19,15 @@ struct Arguments {
   bool tcp = false, encrypt = false;
 };
 
-constexpr double kMeetS = 30;
-
-// Rank 0 serves the store and leaves its address and the secret in the folder; others wait for it.
-struct Meeting {
-  std::unique_ptr<runtime::StoreServer> server;
-  std::string address;
-  runtime::Secret secret;
-};
-
-Result<Meeting> host_meeting(const std::string& file, const std::string& own) {
-  Meeting meeting;
-  auto secret = runtime::Secret::fresh();
-  if (!secret.ok()) return secret.error();
-  meeting.secret = *secret;
-  auto server = runtime::StoreServer::start(own + ":0", meeting.secret);
-  if (!server.ok()) return server.error();
-  meeting.server = std::move(*server);
-  meeting.address = fmt::format("{}:{}", own, meeting.server->port());
-  const Status written =
-      write_file_atomically(file, meeting.secret.hex() + " " + meeting.address);
-  if (!written.ok()) return written.error();
-  return meeting;
-}
-
-Result<Meeting> find_meeting(const std::string& file) {
-  const std::int64_t deadline = monotonic_ns() + static_cast<std::int64_t>(kMeetS * 1e9);
-  while (!is_file(file)) {
-    if (monotonic_ns() > deadline) {
-      return Error{ErrorKind::kIo, fmt::format("rank 0 did not write {} in {} s", file, kMeetS), ""};
-    }
-    std::this_thread::yield();
-  }
-  const auto text = read_file(file, 4096);
-  if (!text.ok()) return text.error();
-  Meeting meeting;
-  const std::size_t space = text->find(' ');
-  auto secret = runtime::Secret::from_hex(text->substr(0, space));
-  if (!secret.ok()) return secret.error();
-  meeting.secret = *secret;
-  if (space != std::string::npos) meeting.address = text->substr(space + 1);
-  return meeting;
-}
-
 int complain(const Error& error) {
   std::fputs(fmt::format("weft bench rank: {}\n", error.text()).c_str(), stderr);
   return kExitNo;
 }
 
 int run(const Arguments& a) {
-  std::string own = "127.0.0.1";
-  if (!a.interface.empty()) {
-    const auto address = runtime::address_of_interface(a.interface);
-    if (!address.ok()) return complain(address.error());
-    own = *address;
-  }
-  const std::string file = path_in(a.folder, "meeting");
-  const auto meeting = a.rank == 0 ? host_meeting(file, own) : find_meeting(file);
+  auto meeting = meet(a.folder, a.interface, a.rank, a.ranks);
   if (!meeting.ok()) return complain(meeting.error());
-  runtime::GroupOptions options;
-  options.store = meeting->address;
-  options.secret = meeting->secret;
-  options.rank = a.rank;
-  options.member = static_cast<std::uint32_t>(a.rank);
-  options.ranks = a.ranks;
-  options.interface_address = own;
+  runtime::GroupOptions& options = meeting->options;
   options.shared_memory = !a.tcp;
   options.encrypt = a.encrypt;
   options.algorithm = a.algorithm;
