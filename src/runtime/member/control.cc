@@ -97,9 +97,11 @@ class Fields {
       complain(fmt::format("'{}' must be a list", name));
       return out;
     }
+    const auto is_word = [](const Json& json) {
+      return json.is_number_unsigned() && json.get<std::uint64_t>() <= 0xffffffff;
+    };
     for (const Json& pair : *found) {
-      if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() ||
-          !pair[1].is_number_unsigned()) {
+      if (!pair.is_array() || pair.size() != 2 || !is_word(pair[0]) || !is_word(pair[1])) {
         complain(fmt::format("'{}' must hold pairs of numbers", name));
         return {};
       }

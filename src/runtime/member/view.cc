@@ -25,7 +25,8 @@ Result<std::int64_t> number(const Json& object, const char* name, std::int64_t l
     return bad(fmt::format("'{}' must be a whole number", name));
   }
   const auto value = found->get<std::int64_t>();
-  if (value < least || value > most) {
+  const bool huge = found->is_number_unsigned() && value < 0;  // does not fit
+  if (huge || value < least || value > most) {
     return bad(fmt::format("'{}' is {}; it must lie in {} .. {}", name, value, least, most));
   }
   return value;
@@ -110,9 +111,8 @@ Result<View> view_from(std::string_view bytes) {
   for (const Json& entry : *members) {
     auto member = member_in(entry);
     if (!member.ok()) return member.error();
-    if (!view.members.empty() && view.members.back().seat >= member->seat) {
-      return bad("seats must rise from member to member");
-    }
+    const int before = view.members.empty() ? -1 : view.members.back().seat;
+    if (before >= member->seat) return bad("seats must rise from member to member, from 0 on");
     if (view.find(member->id) != nullptr) return bad(fmt::format("member {} twice", member->id));
     view.members.push_back(std::move(*member));
   }
