@@ -34,7 +34,8 @@ Execution::Execution(OperationSpec spec) : spec_(std::move(spec)) {
   layout_.emplace(program, spec_.call.count, width, spec_.slices, spec_.pairs.get());
   runs_.resize(spec_.slices);
   slice_bytes_ = static_cast<std::size_t>(spec_.call.count) * width / spec_.slices;
-  if (!program.in_place && spec_.input == spec_.output && spec_.input != nullptr) {
+  if (!program.in_place && !program.one_sum && spec_.input == spec_.output &&
+      spec_.input != nullptr) {
     // Schedules that are not in place have one part in and one part out of the same size.
     const std::size_t bytes = static_cast<std::size_t>(spec_.call.count) * width;
     own_input_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
@@ -190,6 +191,14 @@ void Execution::advance(SliceRun& run, LaneRun& lane, Carrier& carrier) {
     bool waits = false;
     while (lane.next_step < round.steps.size() && !failed_) {
       const Step& step = round.steps[lane.next_step];
+      if (step.summands > 0) {
+        if (!try_sum(run, lane, round, carrier)) {
+          waits = true;
+          break;
+        }
+        lane.next_step += static_cast<std::size_t>(step.summands);
+        continue;
+      }
       if (!try_step(run, lane, step, carrier)) {
         waits = true;
         if (step.kind == Kind::kSend) room = false;
@@ -241,22 +250,11 @@ bool Execution::try_step(SliceRun& run, LaneRun& lane, const Step& step, Carrier
     work_locally(run, step);
     return true;
   }
-  for (std::size_t i = 0; i < lane.waiting.size(); ++i) {
-    const Header& header = lane.waiting[i].header();
-    if (header.from != step.peers[0] || header.index != step.index) continue;
-    if (header.bytes != layout_->bytes_of(run.slice, step.target)) {
-      fail(fmt::format("rank {} sent {} bytes where {} of {} are due", header.from, header.bytes,
-                       layout_->bytes_of(run.slice, step.target), describe(spec_.call)));
-      return false;
-    }
-    const Parcel parcel = std::move(lane.waiting[i]);
-    if (i + 1 != lane.waiting.size()) lane.waiting[i] = std::move(lane.waiting.back());
-    lane.waiting.pop_back();
-    if (!try_forward(run, lane, step, parcel, carrier)) apply(run, step, parcel);
-    carrier.delivered(parcel.header(), static_cast<std::uint32_t>(step.target.size()));
-    return true;
-  }
-  return false;
+  const std::optional<Parcel> parcel = arrived(run, lane, step);
+  if (!parcel) return false;
+  if (!try_forward(run, lane, step, *parcel, carrier)) apply(run, step, *parcel);
+  carrier.delivered(parcel->header(), static_cast<std::uint32_t>(step.target.size()));
+  return true;
 }
 
 bool Execution::try_forward(SliceRun& run, LaneRun& lane, const Step& step, const Parcel& parcel,

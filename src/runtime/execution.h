@@ -136,6 +136,10 @@ class Execution {
   void advance(SliceRun& run, LaneRun& lane, Carrier& carrier);
   bool try_send(SliceRun& run, LaneRun& lane, const Step& step, Carrier& carrier);
   bool try_step(SliceRun& run, LaneRun& lane, const Step& step, Carrier& carrier);
+  // Like try_step() for a sum of several steps from `lane.next_step` on, in one pass.
+  bool try_sum(SliceRun& run, LaneRun& lane, const ProgramRound& round, Carrier& carrier);
+  // Takes the message that the step waits for, if it is there and of the right size.
+  std::optional<Parcel> arrived(SliceRun& run, LaneRun& lane, const Step& step);
   bool try_forward(SliceRun& run, LaneRun& lane, const Step& step, const Parcel& parcel,
                    Carrier& carrier);
   void apply(SliceRun& run, const Step& step, const Parcel& parcel);

@@ -135,6 +135,15 @@ class LiveGroup : public Group {
                 bool sending, const CallOptions& options);
   void set_times(OperationSpec& spec, const CallOptions& options) const;
   Choice choice_for(const Call& call, const GroupShape& shape) const;
+  // What was decided for the same call before; training repeats the same few.
+  struct Recent {
+    Call call;
+    std::shared_ptr<const EndpointProgram> program;
+    bool hears_all = false;
+    std::uint32_t slices = 1;
+  };
+  bool recall(const Call& call, OperationSpec& spec) const;
+  void remember(const Call& call, const OperationSpec& spec);
 
   std::shared_ptr<Job> job_;
   std::uint32_t id_;
@@ -142,6 +151,8 @@ class LiveGroup : public Group {
   Membership membership_;
   std::shared_ptr<const std::vector<MemberId>> members_;
   GroupShape shape_;
+  std::vector<Recent> recent_;
+  std::size_t next_recent_ = 0;
   Programs programs_;
   std::uint32_t subgroups_ = 0;
 };
@@ -178,6 +189,8 @@ void LiveGroup::adopt(const std::vector<int>& ranks) {
   members_ = std::make_shared<const std::vector<MemberId>>(membership.members);
   membership_ = std::move(membership);
   shape_ = shape;
+  recent_.clear();
+  next_recent_ = 0;
 }
 
 Choice LiveGroup::choice_for(const Call& call, const GroupShape& shape) const {
@@ -226,6 +239,7 @@ Result<OperationSpec> LiveGroup::prepare(const Call& call, const void* in, void*
   }
   spec.key.sequence = job_->next_sequence(id_, options.stream);
   if (call.operation == Operation::kBarrier) return spec;
+  if (spec.pairs == nullptr && recall(call, spec)) return spec;
   const Choice choice = choice_for(call, shape);
   collective::Request request;
   request.operation = static_cast<Schedule>(call.operation);
@@ -239,7 +253,28 @@ Result<OperationSpec> LiveGroup::prepare(const Call& call, const void* in, void*
   spec.hears_all = choice.algorithm == "exchange";
   spec.slices = slices_for(*spec.program, call.count, size_of(call.type), spec.pairs.get(),
                            job_->engine().max_message(), choice.slice_bytes);
+  if (spec.pairs == nullptr) remember(call, spec);
   return spec;
+}
+
+bool LiveGroup::recall(const Call& call, OperationSpec& spec) const {
+  const std::lock_guard lock(mutex_);
+  for (const Recent& recent : recent_) {
+    if (!(recent.call == call)) continue;
+    spec.program = recent.program;
+    spec.hears_all = recent.hears_all;
+    spec.slices = recent.slices;
+    return true;
+  }
+  return false;
+}
+
+void LiveGroup::remember(const Call& call, const OperationSpec& spec) {
+  constexpr std::size_t kMost = 16;
+  const std::lock_guard lock(mutex_);
+  if (recent_.size() < kMost) recent_.emplace_back();
+  Recent& recent = recent_[next_recent_++ % kMost];
+  recent = {call, spec.program, spec.hears_all, spec.slices};
 }
 
 Group::WorkPtr LiveGroup::begin(const Call& call, const void* in, void* out,

@@ -251,6 +251,34 @@ void find_forwards(EndpointProgram& program) {
   }
 }
 
+// Finds runs of steps that put one value into a cell and add others to it.
+void find_sums(EndpointProgram& program) {
+  std::size_t in_sums = 0, all = 0;
+  for (auto& rounds : program.lanes) {
+    for (ProgramRound& round : rounds) {
+      all += round.steps.size();
+      for (std::size_t first = 0; first < round.steps.size(); ++first) {
+        Step& begins = round.steps[first];
+        const bool puts = begins.kind == Kind::kReceive || begins.kind == Kind::kCopy;
+        if (!puts || begins.target.size() != 1) continue;
+        const auto adds = [&](const Step& step) {
+          return (step.kind == Kind::kReduce ||
+                  (step.kind == Kind::kReceiveReduce && step.source == step.target)) &&
+                 step.target == begins.target && step.forwards < 0;
+        };
+        std::size_t end = first + 1;
+        while (end < round.steps.size() && adds(round.steps[end])) ++end;
+        if (end == first + 1) continue;
+        begins.summands = static_cast<int>(end - first);
+        in_sums += end - first;
+        first = end - 1;
+      }
+    }
+  }
+  program.one_sum = program.lanes.size() == 1 && program.lanes[0].size() == 1 && all == in_sums &&
+                    in_sums > 0 && in_sums == static_cast<std::size_t>(program.ranks);
+}
+
 void summarise(EndpointProgram& program) {
   const auto weight_of = [&](const Step& step) {
     double weight = 0;
@@ -287,6 +315,7 @@ std::vector<EndpointProgram> make_programs(const Schedule& schedule) {
   double largest = 0;
   for (EndpointProgram& program : programs) {
     find_forwards(program);
+    find_sums(program);
     summarise(program);
     largest = std::max(largest, program.largest_message);
   }

@@ -31,6 +31,8 @@ struct Step {
   bool target_unread = false;
   // The send of the next round (its place in `sends`) that passes on just what this receive gives.
   int forwards = -1;
+  // So many steps from here on make one sum in one cell, in their order; 0: it stands alone.
+  int summands = 0;
 };
 
 // The sends may all go at once. The rest is done in order; a send that waits for what the round
@@ -47,6 +49,7 @@ struct EndpointProgram {
   int endpoints = 1;
   int endpoint = 0;
   bool in_place = false;
+  bool one_sum = false;  // all it does is one sum, whose target may be the memory of a summand
   collective::Weights chunks;
   std::vector<std::vector<ProgramRound>> lanes;  // one per stream of the schedule
   std::uint32_t scratch_cells = 0;
