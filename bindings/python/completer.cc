@@ -22,7 +22,8 @@ struct Completer::State {
   bool stopping = false;
   int waiting = 0, idle = 0, threads = 0;
 
-  // The next to be waited for, or none when the completer ends. Requires: the lock.
+  // The next to be waited for, or none when the completer ends. Requires: the lock, and that the
+  // caller is counted idle, which it is not afterwards.
   std::optional<Task> next(std::unique_lock<std::mutex>& lock);
   static void serve(const std::shared_ptr<State>& self);
   // Some thread is idle while there are tasks nobody waits for.
@@ -30,7 +31,6 @@ struct Completer::State {
 };
 
 std::optional<Completer::Task> Completer::State::next(std::unique_lock<std::mutex>& lock) {
-  ++idle;
   while (queue.empty() || waiting > 0) {
     if (queue.empty() && stopping) break;
     if (queue.empty()) {
@@ -55,6 +55,7 @@ void Completer::State::keep_one_idle(const std::shared_ptr<State>& self) {
     return;
   }
   ++self->threads;
+  ++self->idle;  // from now on, not from when it runs: else every call until then adds another
   std::thread([self] { serve(self); }).detach();
 }
 
@@ -72,6 +73,7 @@ void Completer::State::serve(const std::shared_ptr<State>& self) {
     task->complete();
     task.reset();  // what it holds may call back here when freed
     lock.lock();
+    ++self->idle;
   }
   --self->threads;
 }
