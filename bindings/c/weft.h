@@ -1,9 +1,8 @@
-/* Weft's collectives for any language: a plain C interface to runtime/group.h.
- *
- * Every function that can fail returns a weft_status: 0 is success, else weft_last_error() of the
- * calling thread says in one sentence what was wrong. No function aborts or throws. Handles are
- * freed by the function named beside them; a null handle is refused with WEFT_BAD_ARGUMENT.
- */
+// Weft's collectives for any language: a plain C interface to runtime/group.h.
+//
+// Every function that can fail returns a weft_status: 0 is success, else weft_last_error() of the
+// calling thread says in one sentence what was wrong. No function aborts or throws. Handles are
+// freed by the function named beside them; a null handle is refused with WEFT_BAD_ARGUMENT.
 #pragma once
 
 #include <stddef.h>
