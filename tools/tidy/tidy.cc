@@ -110,7 +110,8 @@ class Checker {
 
   Lines sources() const {
     Lines paths = {"CMakeLists.txt"};
-    for (const char* folder : {"apps", "bench", "bindings", "cmake", "fuzz", "src", "tests", "tools"}) {
+    for (const char* folder :
+         {"apps", "bench", "bindings", "cmake", "fuzz", "src", "tests", "tools"}) {
       if (!fs::is_directory(root_ / folder)) continue;
       for (const auto& entry : fs::recursive_directory_iterator(root_ / folder)) {
         const std::string path = entry.path().lexically_relative(root_).string();
