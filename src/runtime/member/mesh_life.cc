@@ -129,11 +129,12 @@ void Mesh::judge(MemberId member, Life life, const std::string& why) {
   const std::string sentence =
       fmt::format("{} {}: {}", name_of_member(member),
                   life == Life::kDead ? (why == "left" ? "left" : "died") : "is unreachable", why);
+  const std::uint32_t epoch = reform_.current().epoch();  // believing may end it
   reform_.believe(member, life);
   joiners_ = static_cast<int>(reform_.joiners());
   if (joiner) return;
   flood(Verdict{member, life, why}, member);
-  events_.on_lost(reform_.current().epoch(),
+  events_.on_lost(epoch,
                   why == "left" ? name_of_member(member) + " left" : sentence);
 }
 

@@ -1,0 +1,202 @@
+// Ranks that leave, die and join: the others are told in time and go on with the right sums.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "runtime/group_testing.h"
+
+namespace weft::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+class GroupMembership : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(All, GroupMembership, testing::Bool(), [](const auto& p) {
+  return std::string(p.param ? "Memory" : "Tcp");
+});
+
+const DataType kF32 = DataType::kFloat32;
+
+// Sums until it fails, and says why. Every sum that ends well must be right.
+std::string sum_until_error(Group& group, float own, float want, std::size_t count) {
+  while (true) {
+    std::vector<float> data(count, own);
+    const Status status = group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait();
+    if (!status.ok()) return status.error().what;
+    for (const float x : data) {
+      if (x != want) return fmt::format("a wrong sum: {} instead of {}", x, want);
+    }
+  }
+}
+
+void expect_sum(Group& group, float own, float want) {
+  for (const std::size_t count : {1u, 1000u, 200'001u}) {
+    std::vector<float> data(count, own);
+    const Status status = group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait();
+    ASSERT_TRUE(status.ok()) << status.error().what << " (member " << group.membership().members[
+        static_cast<std::size_t>(group.rank())] << " of " << group.size() << ", " << count << ")";
+    for (const float x : data) ASSERT_EQ(x, want);
+  }
+}
+
+TEST_P(GroupMembership, TheDeathOfARankIsNoticedAndTheOthersGoOn) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const std::size_t count : {std::size_t{100}, std::size_t{100'000}}) {
+      for (const int victim : {0, ranks - 1}) {
+        SCOPED_TRACE(fmt::format("rank {} of {}, {} elements", victim, ranks, count));
+        Ranks world(ranks, GetParam());
+        world.start();
+        const auto all = static_cast<float>(ranks * (ranks + 1) / 2);
+        std::atomic<double> killed = 0;
+        world.run([&](int rank, Group& group) {
+          const auto own = static_cast<float>(rank + 1);
+          if (rank == victim) {
+            for (int i = 0; i < 5; ++i) {
+              std::vector<float> data(count, own);
+              ASSERT_TRUE(
+                  group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait().ok());
+            }
+            killed = steady_now();
+            world.kill(victim);
+            return;
+          }
+          EXPECT_THAT(sum_until_error(group, own, all, count),
+                      HasSubstr(fmt::format("rank {} ", victim)));
+          const double noticed = steady_now();
+          EXPECT_LT(noticed - killed, 0.2 * time_factor());
+          const auto membership = group.reform(2 * time_factor());
+          ASSERT_TRUE(membership.ok()) << membership.error().what;
+          EXPECT_EQ(membership->size(), ranks - 1);
+          EXPECT_EQ(membership->number, 1u);
+          EXPECT_EQ(group.lost_seats(), std::vector<int>{victim});
+          expect_sum(group, own, all - static_cast<float>(victim + 1));
+        });
+      }
+    }
+  }
+}
+
+TEST_P(GroupMembership, ReformingIsQuickWhenAllAskForIt) {
+  Ranks world(4, GetParam());
+  world.start();
+  world.run([&](int rank, Group& group) {
+    for (std::uint32_t number = 1; number <= 5; ++number) {
+      const double begin = steady_now();
+      const auto membership = group.reform(2 * time_factor());
+      ASSERT_TRUE(membership.ok()) << membership.error().what;
+      EXPECT_EQ(membership->number, number);
+      EXPECT_EQ(membership->size(), 4);
+      EXPECT_LT(steady_now() - begin, 0.1 * time_factor());
+      expect_sum(group, static_cast<float>(rank), 6);
+    }
+  });
+}
+
+TEST_P(GroupMembership, TwoDeathsOneDuringTheReforming) {
+  Ranks world(4, GetParam());
+  world.start();
+  world.run([&](int rank, Group& group) {
+    if (rank == 0) {
+      world.kill(0);
+      return;
+    }
+    EXPECT_NE(sum_until_error(group, 1, 4, 1000), "");
+    if (rank == 1) {
+      world.kill(1);  // the next coordinator, which the others wait for
+      return;
+    }
+    int size = 4;
+    for (int attempt = 0; attempt < 5 && size != 2; ++attempt) {
+      const auto membership = group.reform(2 * time_factor());
+      ASSERT_TRUE(membership.ok()) << membership.error().what;
+      size = membership->size();
+      if (size != 2) sum_until_error(group, 1, static_cast<float>(size), 10);
+    }
+    ASSERT_EQ(size, 2);
+    expect_sum(group, static_cast<float>(rank), 5);
+  });
+}
+
+TEST_P(GroupMembership, ARankThatLeavesIsNotTakenForDead) {
+  Ranks world(3, GetParam());
+  world.start();
+  world.run([&](int rank, Group& group) {
+    if (rank == 1) {
+      group.leave();
+      world.kill(1);
+      return;
+    }
+    EXPECT_THAT(sum_until_error(group, 1, 3, 1000), HasSubstr("rank 1 (member 1) left"));
+    const auto membership = group.reform(2 * time_factor());
+    ASSERT_TRUE(membership.ok()) << membership.error().what;
+    EXPECT_EQ(membership->members, (std::vector<std::uint32_t>{0, 2}));
+    expect_sum(group, 1, 2);
+  });
+}
+
+TEST_P(GroupMembership, ANewMemberIsTakenInWhenTheOthersReform) {
+  Ranks world(2, GetParam());
+  world.start();
+  Ranks::each({0, 1, 2}, [&](int rank) {
+    if (rank == 2) {
+      GroupOptions options = world.options(2);
+      options.join = true;
+      const auto group = Group::start(options);
+      ASSERT_TRUE(group.ok()) << group.error().what;
+      EXPECT_EQ((*group)->rank(), 2);
+      expect_sum(**group, 100, 103);
+      return;
+    }
+    Group& group = *world.group(rank);
+    while (group.joiners() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const auto membership = group.reform(2 * time_factor());
+    ASSERT_TRUE(membership.ok()) << membership.error().what;
+    EXPECT_EQ(membership->members, (std::vector<std::uint32_t>{0, 1, 2}));
+    EXPECT_EQ(group.joiners(), 0);
+    expect_sum(group, static_cast<float>(rank + 1), 103);
+  });
+}
+
+TEST_P(GroupMembership, AReplacementTakesTheSeatOfTheDead) {
+  Ranks world(3, GetParam());
+  world.start();
+  world.kill(0);
+  Ranks::each({1, 2, 3}, [&](int rank) {
+    if (rank == 3) {
+      GroupOptions options = world.options(3);
+      options.join = true;
+      const auto group = Group::start(options);
+      ASSERT_TRUE(group.ok()) << group.error().what;
+      EXPECT_EQ((*group)->rank(), 0);
+      expect_sum(**group, 3, 6);
+      return;
+    }
+    Group& group = *world.group(rank);
+    while (group.joiners() == 0 || group.broken().empty()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const auto membership = group.reform(2 * time_factor());
+    ASSERT_TRUE(membership.ok()) << membership.error().what;
+    EXPECT_EQ(membership->members, (std::vector<std::uint32_t>{3, 1, 2}));
+    EXPECT_EQ(membership->seats, (std::vector<int>{0, 1, 2}));
+    expect_sum(group, static_cast<float>(rank), 6);
+  });
+}
+
+TEST_P(GroupMembership, WhoDoesNotAskKeepsTheOthersWaitingOnlyUntilTheirDeadline) {
+  Ranks world(3, GetParam());
+  world.start();
+  world.run([&](int rank, Group& group) {
+    if (rank == 2) return;
+    const auto membership = group.reform(0.1 * time_factor());
+    ASSERT_FALSE(membership.ok());
+    if (rank == 0) {
+      EXPECT_THAT(membership.error().what, HasSubstr("rank 2 lives"));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace weft::runtime
