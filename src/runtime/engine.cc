@@ -307,7 +307,12 @@ void Engine::replace(std::vector<Transport*> transports, const EngineOptions& op
       execution->fail("the group has changed; the operation belongs to an earlier membership");
       execution->clear();
     }
-    stash_.clear();
+    // What others have begun in the membership to come has arrived by TCP and must not be lost.
+    const std::uint32_t epoch = state_of(0).epoch;
+    std::erase_if(stash_, [&](const Stashed& s) { return s.key.epoch <= epoch; });
+    for (Stashed& early : stash_) {
+      for (Parcel& parcel : early.parcels) parcel.keep();
+    }
     transports_ = std::move(transports);
     options_ = options;
   }
