@@ -164,6 +164,16 @@ MemberInfo Job::own_info() {
 Status Job::meet() {
   const double deadline = steady_now() + options_.start_deadline_s;
   const std::string prefix = fmt::format("e{}/", options_.job_epoch);
+  // The first to come says how many there are.
+  const std::string ranks = std::to_string(options_.ranks);
+  const auto first = store_->swap(prefix + "ranks", "", ranks, deadline - steady_now());
+  if (!first.ok()) return first.error();
+  if (*first != ranks) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("rank {} was started as one of {}, but another as one of {}",
+                             options_.rank, ranks, *first),
+                 "give all ranks the same WORLD_SIZE"};
+  }
   const std::string own = to_text(own_info());
   for (const std::string& key : {fmt::format("{}rank/{}", prefix, options_.rank),
                                  fmt::format("{}member/{}", prefix, options_.member)}) {
