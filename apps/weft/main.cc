@@ -10,6 +10,7 @@
 #include "option_checks.h"
 #include "plan_command.h"
 #include "sim_options.h"
+#include "trace_command.h"
 
 namespace weft {
 namespace {
@@ -111,6 +112,7 @@ int run(int argc, char** argv) {
   const Verb bench = add_bench_command(app);
   const Verb plan = add_plan_command(app);
   const Verb launch = add_launch_command(app);
+  const Verb trace = add_trace_command(app);
   protect_launch_words(argc, argv);
   try {
     app.parse(argc, argv);
@@ -121,6 +123,7 @@ int run(int argc, char** argv) {
   if (bench.app->parsed()) return bench.run();
   if (plan.app->parsed()) return plan.run();
   if (launch.app->parsed()) return launch.run();
+  if (trace.app->parsed()) return trace.run();
   return run_sim(arguments);
 }
 
