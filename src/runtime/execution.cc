@@ -225,6 +225,7 @@ void Execution::advance(SliceRun& run, LaneRun& lane, Carrier& carrier) {
 
 bool Execution::try_send(SliceRun& run, LaneRun& lane, const Step& step, Carrier& carrier) {
   const std::size_t bytes = layout_->bytes_of(run.slice, step.source);
+  if (bytes == 0 && layout_->skips_empty()) return true;
   const auto all = members_of(step);
   while (lane.reached < all.size()) {
     const auto left = all.subspan(lane.reached);
@@ -250,6 +251,7 @@ bool Execution::try_step(SliceRun& run, LaneRun& lane, const Step& step, Carrier
     work_locally(run, step);
     return true;
   }
+  if (layout_->skips_empty() && layout_->bytes_of(run.slice, step.target) == 0) return true;
   const std::optional<Parcel> parcel = arrived(run, lane, step);
   if (!parcel) return false;
   if (!try_forward(run, lane, step, *parcel, carrier)) apply(run, step, *parcel);

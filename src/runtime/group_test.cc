@@ -159,7 +159,7 @@ TEST_P(GroupOperations, GatherScatterAndAllToAll) {
 TEST_P(GroupOperations, AllToAllWithAmountsOfTheirOwn) {
   with_cases([&](int rank, Group& group, const Case& c) {
     const auto amount = [&](int s, int d) {
-      return static_cast<std::uint64_t>((s + 2 * d) % 4) * std::min<std::uint64_t>(c.count, 2000);
+      return static_cast<std::uint64_t>((s + 2 * d) % 4) * std::min<std::uint64_t>(c.count, 30000);
     };
     std::vector<std::uint64_t> sends, receives;
     std::uint64_t in_count = 0, out_count = 0;

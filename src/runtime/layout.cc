@@ -60,6 +60,12 @@ std::uint64_t Layout::edge(std::uint64_t length, std::uint64_t numerator,
 }
 
 Layout::Range Layout::slice_of(std::uint32_t slice, std::uint64_t count) const {
+  if (pairs_ != nullptr) {
+    // The two of a pair know nothing of others' amounts, so slices have one length for all.
+    const std::uint64_t length = kPairSliceBytes / width_;
+    const std::uint64_t from = std::min(count, slice * length);
+    return {from, std::min(count, (slice + 1) * length) - from};
+  }
   const std::uint64_t first = edge(count, slice, slices_);
   return {first, edge(count, slice + 1, slices_) - first};
 }
@@ -109,18 +115,19 @@ std::size_t Layout::bytes_of(std::uint32_t slice, std::span<const Cell> cells) c
 
 std::uint32_t slices_for(const EndpointProgram& program, std::uint64_t count, std::size_t width,
                          const PairCounts* pairs, std::size_t most, std::size_t slice_bytes) {
+  if (pairs != nullptr) {
+    const std::uint64_t peak =
+        pairs->empty() ? 0 : *std::max_element(pairs->begin(), pairs->end());
+    const std::uint64_t length = kPairSliceBytes / width;
+    return static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>((peak + length - 1) / length, 1, kMostLiveSlices));
+  }
   double all = static_cast<double>(count) * static_cast<double>(width);
   double largest = all * program.largest_message;
   if (by_rank(program.operation)) {
     largest *= program.ranks;
     all *= program.ranks;
     if (program.operation == Operation::kAllToAll) largest *= program.ranks;
-  }
-  if (pairs != nullptr && !pairs->empty()) {
-    // Weights are not known to all, and the largest amount bounds every message of the direct way.
-    const std::uint64_t peak = *std::max_element(pairs->begin(), pairs->end());
-    largest = static_cast<double>(peak) * static_cast<double>(width);
-    all = largest;
   }
   // Slices and cells are rounded to whole elements or cache lines, each up by less than one.
   const double room =

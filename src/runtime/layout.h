@@ -15,6 +15,7 @@ namespace weft::runtime {
 
 // The number of elements that each pair exchanges, by source * ranks + destination.
 using PairCounts = std::vector<std::uint64_t>;
+inline constexpr std::size_t kPairSliceBytes = 128 << 10;  // of what a pair exchanges
 
 class Layout {
  public:
@@ -23,6 +24,8 @@ class Layout {
   Layout(const EndpointProgram& program, std::uint64_t count, std::size_t width,
          std::uint32_t slices, const PairCounts* pairs);
 
+  // With amounts of their own, pairs send nothing where they have nothing.
+  bool skips_empty() const { return pairs_ != nullptr; }
   std::uint32_t slices() const { return slices_; }
   std::size_t width() const { return width_; }
 

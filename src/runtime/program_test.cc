@@ -46,6 +46,7 @@ class Post : public Carrier {
       flying.message = {self_, header, flying.bytes.get(), 0};
     }
   }
+  void compared(const OperationSpec&) override {}
   void delivered(const Header&, std::uint32_t) override {}
 
  private:

@@ -31,7 +31,7 @@ struct Writer {
     return {{"is", "accept"}, {"round", m.round}, {"number", m.number}};
   }
   Json operator()(const Commit& m) const { return {{"is", "commit"}, {"view", to_text(m.view)}}; }
-  Json operator()(const Verdict& m) const {
+  Json operator()(const LifeNotice& m) const {
     return {{"is", "verdict"}, {"member", m.member}, {"life", static_cast<int>(m.life)},
             {"why", m.why}};
   }
@@ -134,7 +134,7 @@ ControlMessage read(Fields& fields) {
   if (kind == "accept") return Accept{fields.wide("round"), fields.word("number")};
   if (kind == "commit") return Commit{fields.parsed("view", view_from)};
   if (kind == "verdict") {
-    return Verdict{fields.word("member"), fields.number<Life>("life", 2), fields.text("why")};
+    return LifeNotice{fields.word("member"), fields.number<Life>("life", 2), fields.text("why")};
   }
   if (kind == "broken") {
     return Broken{fields.word("group"), fields.word("epoch"), fields.text("why")};

@@ -12,11 +12,11 @@
 namespace weft::runtime {
 
 // A member is lost, or is alive after all. Passed on to everybody.
-struct Verdict {
+struct LifeNotice {
   MemberId member = 0;
   Life life = Life::kAlive;
   std::string why;
-  bool operator==(const Verdict&) const = default;
+  bool operator==(const LifeNotice&) const = default;
 };
 // An operation failed in a way that the others cannot see. Passed on to everybody.
 struct Broken {
@@ -49,7 +49,7 @@ struct Progress {
 };
 
 using ControlMessage =
-    std::variant<Ready, Propose, Accept, Commit, Verdict, Broken, Join, Fenced, Leaving, Progress>;
+    std::variant<Ready, Propose, Accept, Commit, LifeNotice, Broken, Join, Fenced, Leaving, Progress>;
 
 std::string to_text(const ControlMessage& message);
 // From another process: every field is checked.

@@ -81,7 +81,7 @@ class Mesh {
   void closed(MemberId member, const Connection* which, const std::string& reason);
   void received(MemberId from, std::string_view body);
   void handle(MemberId from, const ControlMessage& message);
-  void take(MemberId from, const Verdict& verdict);
+  void take(MemberId from, const LifeNotice& notice);
   void send(MemberId to, const ControlMessage& message);
   void flood(const ControlMessage& message, MemberId except);
   void question(MemberId member, const std::string& why, bool data = false);

@@ -35,8 +35,8 @@ void Mesh::handle(MemberId from, const ControlMessage& message) {
     reform_.take(from, *accept);
   } else if (const auto* commit = std::get_if<Commit>(&message)) {
     reform_.take(*commit);
-  } else if (const auto* verdict = std::get_if<Verdict>(&message)) {
-    take(from, *verdict);
+  } else if (const auto* notice = std::get_if<LifeNotice>(&message)) {
+    take(from, *notice);
   } else if (const auto* broken = std::get_if<Broken>(&message)) {
     if (broken_.insert({broken->group, broken->epoch}).second) {
       flood(*broken, from);
@@ -77,13 +77,13 @@ void Mesh::fence(std::uint32_t number) {
       "this process (member {}) was left out: membership {} goes on without it", self_, number));
 }
 
-void Mesh::take(MemberId from, const Verdict& verdict) {
-  if (verdict.member == self_ || reform_.life_of(verdict.member) == Life::kDead) return;
-  if (reform_.current().find(verdict.member) == nullptr && reform_.joiners() == 0) return;
-  if (verdict.life == Life::kDead) {
-    judge(verdict.member, Life::kDead, verdict.why);
-  } else if (verdict.life == Life::kUnreachable && !questioned_.contains(verdict.member)) {
-    question(verdict.member, verdict.why + fmt::format(" (says member {})", from));
+void Mesh::take(MemberId from, const LifeNotice& notice) {
+  if (notice.member == self_ || reform_.life_of(notice.member) == Life::kDead) return;
+  if (reform_.current().find(notice.member) == nullptr && reform_.joiners() == 0) return;
+  if (notice.life == Life::kDead) {
+    judge(notice.member, Life::kDead, notice.why);
+  } else if (notice.life == Life::kUnreachable && !questioned_.contains(notice.member)) {
+    question(notice.member, notice.why + fmt::format(" (says member {})", from));
   }
 }
 
@@ -133,7 +133,7 @@ void Mesh::judge(MemberId member, Life life, const std::string& why) {
   reform_.believe(member, life);
   joiners_ = static_cast<int>(reform_.joiners());
   if (joiner) return;
-  flood(Verdict{member, life, why}, member);
+  flood(LifeNotice{member, life, why}, member);
   events_.on_lost(epoch,
                   why == "left" ? name_of_member(member) + " left" : sentence);
 }

@@ -320,11 +320,11 @@ TEST_F(TcpTransportTest, WrongMessagesEndTheConnection) {
   }
 }
 
-TEST_F(TcpTransportTest, StrangersAndUnknownMembersChangeNothing) {
+TEST_F(TcpTransportTest, StrangersAndThoseWithoutANumberChangeNothing) {
   start(2);
   const SocketAddress where = *resolve(addresses_[1]);
   const auto reactor = std::move(Reactor::start()).value();
-  Connection::Settings unknown = test_settings(settings_.secret, "77");
+  Connection::Settings unknown = test_settings(settings_.secret, "no number");
   unknown.identity.job = settings_.job;
   Log log;
   const auto connection =
