@@ -62,8 +62,12 @@ class LiveWorld {
     for (std::size_t e = 0; e < programs.size(); ++e) {
       runtime::OperationSpec spec;
       spec.key.sequence = sequence_;
-      spec.call = {static_cast<runtime::Operation>(schedule.operation), runtime::DataType::kUint8,
-                   runtime::ReduceOp::kMax, 0, 0, count};
+      spec.call = {static_cast<runtime::Operation>(schedule.operation),
+                   runtime::DataType::kUint8,
+                   runtime::ReduceOp::kMax,
+                   0,
+                   0,
+                   count};
       spec.program = std::make_shared<runtime::EndpointProgram>(programs[e]);
       spec.members = members;
       spec.rank = static_cast<int>(e);
@@ -106,8 +110,7 @@ Log simulated(const Schedule& schedule, double bytes) {
   std::iota(task.placement.vertex.begin(), task.placement.vertex.end(), 0);
   Log log;
   for (const TimedMessage& message : run_schedule(task).recorded) {
-    log[{message.from, message.to}].push_back(
-        static_cast<std::uint64_t>(message.bytes + 0.5));
+    log[{message.from, message.to}].push_back(static_cast<std::uint64_t>(message.bytes + 0.5));
   }
   return log;
 }
@@ -191,9 +194,8 @@ Schedule without_a_step(Schedule schedule) {
 
 TEST(TwoWorlds, AStepThatIsMissingInOneWorldIsNoticed) {
   LiveWorld live(4);
-  const Schedule whole = collective::generate("binomial", {.operation = Operation::kBroadcast,
-                                                           .ranks = 4})
-                             .value();
+  const Schedule whole =
+      collective::generate("binomial", {.operation = Operation::kBroadcast, .ranks = 4}).value();
   const Schedule less = without_a_step(whole);
   const auto [count, bytes] = size_for(whole);
   EXPECT_EQ(sorted(live.run(whole, count)), sorted(simulated(whole, bytes)));

@@ -29,7 +29,8 @@ Status find_meeting(const std::string& file, Meeting& meeting) {
   const std::int64_t deadline = monotonic_ns() + static_cast<std::int64_t>(kMeetS * 1e9);
   while (!is_file(file)) {
     if (monotonic_ns() > deadline) {
-      return Error{ErrorKind::kIo, fmt::format("rank 0 did not write {} in {} s", file, kMeetS), ""};
+      return Error{ErrorKind::kIo, fmt::format("rank 0 did not write {} in {} s", file, kMeetS),
+                   ""};
     }
     std::this_thread::yield();
   }
@@ -45,8 +46,7 @@ Status find_meeting(const std::string& file, Meeting& meeting) {
 
 }  // namespace
 
-Result<Meeting> meet(const std::string& folder, const std::string& interface, int rank,
-                     int ranks) {
+Result<Meeting> meet(const std::string& folder, const std::string& interface, int rank, int ranks) {
   Meeting meeting;
   runtime::GroupOptions& options = meeting.options;
   options.rank = rank;

@@ -38,13 +38,11 @@ void say(const Arguments& a, const char* event, const runtime::Membership& membe
 // Every member adds its number plus one, so that the sum tells who took part.
 Status sum_once(runtime::Group& group, const runtime::Membership& membership, bool& right) {
   std::vector<float> values(
-      4096, static_cast<float>(
-                membership.members[static_cast<std::size_t>(membership.rank)] + 1));
+      4096, static_cast<float>(membership.members[static_cast<std::size_t>(membership.rank)] + 1));
   float want = 0;
   for (const auto member : membership.members) want += static_cast<float>(member + 1);
-  const Status status =
-      group.all_reduce_now(values.data(), values.size(), runtime::DataType::kFloat32,
-                           runtime::ReduceOp::kSum, {});
+  const Status status = group.all_reduce_now(
+      values.data(), values.size(), runtime::DataType::kFloat32, runtime::ReduceOp::kSum, {});
   right = true;
   for (const float value : values) right &= value == want;
   return status;

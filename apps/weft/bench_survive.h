@@ -1,5 +1,6 @@
-// `weft bench survive`: one rank that sums again and again, whatever happens to the others, and says
-// what it sees. Started by bench/partition.py, which cuts the network or stops ranks meanwhile.
+// `weft bench survive`: one rank that sums again and again, whatever happens to the others, and
+// says what it sees. Started by bench/partition.py, which cuts the network or stops ranks
+// meanwhile.
 #pragma once
 
 #include "verb.h"

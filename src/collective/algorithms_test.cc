@@ -62,9 +62,11 @@ TEST_P(EveryAlgorithm, IsProvedForSomeLargeRankCounts) {
       soak ? std::vector<int>{65, 100, 128, 255, 512, 1000, 1024, 2048, 3000, 4096}
            : std::vector<int>{65, 100, 128, 256, 1024};
   int proved = 0;
+  std::size_t served = 0;
   for (const int ranks : sizes) {
     // Few variants: requests_for() lists the plain ones first, and last the most divided.
     const auto requests = requests_for(GetParam(), ranks);
+    served += requests.size();
     for (const std::size_t k : {std::size_t{0}, requests.size() / 2, requests.size() - 1}) {
       if (requests.empty()) continue;
       const Schedule schedule = GetParam().make(requests[k]);
@@ -75,7 +77,7 @@ TEST_P(EveryAlgorithm, IsProvedForSomeLargeRankCounts) {
       ++proved;
     }
   }
-  EXPECT_GE(proved, 1);
+  EXPECT_TRUE(proved >= 1 || served == 0) << "served are " << served << " requests, proved none";
 }
 
 TEST_P(EveryAlgorithm, RunsInLockstepWithoutBuffers) {

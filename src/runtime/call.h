@@ -29,7 +29,8 @@ struct Call {
   ReduceOp reduce = ReduceOp::kSum;
   std::uint8_t variant = 0;  // all-to-all: 1 when the amounts differ by pair, which only pairs know
   std::uint32_t root = 0;    // broadcast and reduce
-  // Elements: of the vector (all-reduce, broadcast, reduce) or of the part of one rank (the others).
+  // Elements: of the vector (all-reduce, broadcast, reduce) or of the part of one rank (the
+  // others).
   std::uint64_t count = 0;
 
   bool operator==(const Call&) const = default;

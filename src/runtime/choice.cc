@@ -9,7 +9,9 @@ namespace {
 
 using collective::Operation;
 
-int log2_up(int ranks) { return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1))); }
+int log2_up(int ranks) {
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+}
 
 // Closed forms: rounds, bytes each rank sends, bytes each rank adds (docs/collectives.md).
 struct Cost {
@@ -39,7 +41,9 @@ double log_of(double p) { return log2_up(static_cast<int>(p)); }
 const Row kRows[] = {
     // Comparing calls first costs log2 p rounds in all but the exchange.
     {Operation::kAllReduce, "exchange", few,
-     [](double n, double p) { return Cost{1, n * (p - 1), n * p}; }},
+     [](double n, double p) {
+       return Cost{1, n * (p - 1), n * p};
+     }},
     {Operation::kAllReduce, "halving-doubling", power,
      [](double n, double p) {
        return Cost{3 * log_of(p), 2 * n * (p - 1) / p, n * (p - 1) / p};
@@ -61,23 +65,41 @@ const Row kRows[] = {
        return Cost{2 * log_of(p), 1.1 * n * (p - 1) / p, n * (p - 1) / p};
      }},
     {Operation::kAllGather, "ring", always,
-     [](double n, double p) { return Cost{log_of(p) + p - 1, n * (p - 1) / p, 0}; }},
+     [](double n, double p) {
+       return Cost{log_of(p) + p - 1, n * (p - 1) / p, 0};
+     }},
     {Operation::kAllGather, "bruck", always,
-     [](double n, double p) { return Cost{2 * log_of(p), 1.1 * n * (p - 1) / p, 0}; }},
+     [](double n, double p) {
+       return Cost{2 * log_of(p), 1.1 * n * (p - 1) / p, 0};
+     }},
     {Operation::kBroadcast, "binomial", always,
-     [](double n, double p) { return Cost{2 * log_of(p), n * log_of(p), 0}; }},
+     [](double n, double p) {
+       return Cost{2 * log_of(p), n * log_of(p), 0};
+     }},
     {Operation::kBroadcast, "chain", always,
-     [](double n, double p) { return Cost{log_of(p) + p - 1, 1.1 * n, 0}; }},
+     [](double n, double p) {
+       return Cost{log_of(p) + p - 1, 1.1 * n, 0};
+     }},
     {Operation::kReduce, "binomial", always,
-     [](double n, double p) { return Cost{2 * log_of(p), n * log_of(p), n * log_of(p)}; }},
+     [](double n, double p) {
+       return Cost{2 * log_of(p), n * log_of(p), n * log_of(p)};
+     }},
     {Operation::kReduce, "chain", always,
-     [](double n, double p) { return Cost{log_of(p) + p - 1, 1.1 * n, n}; }},
+     [](double n, double p) {
+       return Cost{log_of(p) + p - 1, 1.1 * n, n};
+     }},
     {Operation::kAllToAll, "direct", always,
-     [](double n, double p) { return Cost{log_of(p) + p - 1, n * (p - 1) / p, 0}; }},
+     [](double n, double p) {
+       return Cost{log_of(p) + p - 1, n * (p - 1) / p, 0};
+     }},
     {Operation::kAllToAll, "bruck", always,
-     [](double n, double p) { return Cost{2 * log_of(p), n * log_of(p) / 2, 0}; }},
+     [](double n, double p) {
+       return Cost{2 * log_of(p), n * log_of(p) / 2, 0};
+     }},
     {Operation::kBarrier, "dissemination", always,
-     [](double, double p) { return Cost{log_of(p), 0, 0}; }},
+     [](double, double p) {
+       return Cost{log_of(p), 0, 0};
+     }},
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // The part of Execution that takes messages and adds several at once.
 #include <fmt/format.h>
 
-
 #include "runtime/execution.h"
 #include "runtime/reduce.h"
 
@@ -27,8 +26,7 @@ std::optional<Parcel> Execution::arrived(SliceRun& run, LaneRun& lane, const Ste
   return std::nullopt;
 }
 
-bool Execution::try_sum(SliceRun& run, LaneRun& lane, const ProgramRound& round,
-                        Carrier& carrier) {
+bool Execution::try_sum(SliceRun& run, LaneRun& lane, const ProgramRound& round, Carrier& carrier) {
   const std::size_t first = lane.next_step;
   const auto summands = static_cast<std::size_t>(round.steps[first].summands);
   const auto receives = [&](std::size_t i) {

@@ -13,9 +13,8 @@ namespace {
 using testing::HasSubstr;
 
 class GroupMembership : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(All, GroupMembership, testing::Bool(), [](const auto& p) {
-  return std::string(p.param ? "Memory" : "Tcp");
-});
+INSTANTIATE_TEST_SUITE_P(All, GroupMembership, testing::Bool(),
+                         [](const auto& p) { return std::string(p.param ? "Memory" : "Tcp"); });
 
 const DataType kF32 = DataType::kFloat32;
 
@@ -35,8 +34,9 @@ void expect_sum(Group& group, float own, float want) {
   for (const std::size_t count : {1u, 1000u, 200'001u}) {
     std::vector<float> data(count, own);
     const Status status = group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait();
-    ASSERT_TRUE(status.ok()) << status.error().what << " (member " << group.membership().members[
-        static_cast<std::size_t>(group.rank())] << " of " << group.size() << ", " << count << ")";
+    ASSERT_TRUE(status.ok()) << status.error().what << " (member "
+                             << group.membership().members[static_cast<std::size_t>(group.rank())]
+                             << " of " << group.size() << ", " << count << ")";
     for (const float x : data) ASSERT_EQ(x, want);
   }
 }
@@ -55,8 +55,7 @@ TEST_P(GroupMembership, TheDeathOfARankIsNoticedAndTheOthersGoOn) {
           if (rank == victim) {
             for (int i = 0; i < 5; ++i) {
               std::vector<float> data(count, own);
-              ASSERT_TRUE(
-                  group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait().ok());
+              ASSERT_TRUE(group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait().ok());
             }
             killed = steady_now();
             world.kill(victim);

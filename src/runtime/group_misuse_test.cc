@@ -16,9 +16,8 @@ using testing::HasSubstr;
 constexpr std::size_t kMost = 200'000;
 
 class GroupMisuse : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(All, GroupMisuse, testing::Bool(), [](const auto& p) {
-  return std::string(p.param ? "Memory" : "Tcp");
-});
+INSTANTIATE_TEST_SUITE_P(All, GroupMisuse, testing::Bool(),
+                         [](const auto& p) { return std::string(p.param ? "Memory" : "Tcp"); });
 
 struct Buffers {
   std::vector<float> in = std::vector<float>(4 * kMost, 1), out = std::vector<float>(4 * kMost);
@@ -57,8 +56,8 @@ const Misuse kMisuses[] = {
      reduce_all(11, kF32, ReduceOp::kSum)},
     {"counts differ so far that another schedule is chosen", reduce_all(10, kF32, ReduceOp::kSum),
      reduce_all(kMost, kF32, ReduceOp::kSum)},
-    {"one rank has a small vector, the others a large one",
-     reduce_all(kMost, kF32, ReduceOp::kSum), reduce_all(10, kF32, ReduceOp::kSum)},
+    {"one rank has a small vector, the others a large one", reduce_all(kMost, kF32, ReduceOp::kSum),
+     reduce_all(10, kF32, ReduceOp::kSum)},
     {"one rank has nothing", reduce_all(1000, kF32, ReduceOp::kSum),
      reduce_all(0, kF32, ReduceOp::kSum)},
     {"types of the same size differ", reduce_all(1000, kF32, ReduceOp::kSum),
@@ -105,8 +104,7 @@ TEST_P(GroupMisuse, AMismatchIsToldInWords) {
   world.run([&](int rank, Group& group) {
     std::vector<float> data(1000, 1);
     const std::size_t count = rank == 1 ? 999 : 1000;
-    const Status status =
-        group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait();
+    const Status status = group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait();
     ASSERT_FALSE(status.ok());
     EXPECT_THAT(status.error().what,
                 AllOf(HasSubstr("rank 1 called all-reduce of 999 float32"), HasSubstr("1000")));
@@ -125,8 +123,7 @@ TEST_P(GroupMisuse, ARankThatNeverCallsIsNamedAtTheDeadline) {
         if (rank == absent) return;
         std::vector<float> data(count, 1);
         const double begin = steady_now();
-        const Status status =
-            group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait();
+        const Status status = group.all_reduce(data.data(), count, kF32, ReduceOp::kSum)->wait();
         EXPECT_LT(steady_now() - begin, 2 * world.base.deadline_s);
         ASSERT_FALSE(status.ok());
         EXPECT_THAT(status.error().what, HasSubstr(fmt::format("rank {}", absent)))
@@ -155,8 +152,7 @@ TEST_P(GroupMisuse, CancellingOnOneRankEndsItOnAll) {
       return;
     }
     const double begin = steady_now();
-    const Status status =
-        group.all_reduce(data.data(), data.size(), kF32, ReduceOp::kSum)->wait();
+    const Status status = group.all_reduce(data.data(), data.size(), kF32, ReduceOp::kSum)->wait();
     ASSERT_FALSE(status.ok());
     EXPECT_THAT(status.error().what, HasSubstr("cancelled by rank 1"));
     EXPECT_LT(steady_now() - begin, 0.5 * time_factor());

@@ -112,9 +112,8 @@ TEST_P(GroupOperations, AllReduceAndItsQuickForm) {
 TEST_P(GroupOperations, BroadcastAndReduceFromAndToEveryRoot) {
   with_cases([&](int rank, Group& group, const Case& c) {
     const int times = c.op == ReduceOp::kAverage ? ranks() : 1;
-    for (int root = 0; root < ranks(); root += c.count > 1000 ? 3 : 1) {
-      Bytes data =
-          filled(c.type, c.count, [&](std::uint64_t i) { return value(rank, i, 1); });
+    for (int root = 0; root<ranks(); root += c.count> 1000 ? 3 : 1) {
+      Bytes data = filled(c.type, c.count, [&](std::uint64_t i) { return value(rank, i, 1); });
       EXPECT_DONE(group.broadcast(data.data(), c.count, c.type, root)->wait());
       EXPECT_TRUE(data ==
                   filled(c.type, c.count, [&](std::uint64_t i) { return value(root, i, 1); }));
@@ -146,8 +145,7 @@ TEST_P(GroupOperations, GatherScatterAndAllToAll) {
     EXPECT_TRUE(sum == filled(c.type, n, [&](std::uint64_t i) {
                   return folded(c.op, ranks(), self * n + i);
                 }));
-    const Bytes sent =
-        filled(c.type, n * p, [&](std::uint64_t i) { return value(rank, i, 1); });
+    const Bytes sent = filled(c.type, n * p, [&](std::uint64_t i) { return value(rank, i, 1); });
     EXPECT_DONE(group.all_to_all(sent.data(), out.data(), n, c.type)->wait());
     EXPECT_TRUE(out == filled(c.type, n * p, [&](std::uint64_t i) {
                   return value(static_cast<int>(i / n), self * n + i % n, 1);
@@ -169,15 +167,13 @@ TEST_P(GroupOperations, AllToAllWithAmountsOfTheirOwn) {
       in_count += sends.back();
       out_count += receives.back();
     }
-    const Bytes in =
-        filled(c.type, in_count, [&](std::uint64_t i) { return value(rank, i, 1); });
+    const Bytes in = filled(c.type, in_count, [&](std::uint64_t i) { return value(rank, i, 1); });
     Bytes out(out_count * size_of(c.type)), want;
     for (int other = 0; other < ranks(); ++other) {
       std::uint64_t before = 0;
       for (int d = 0; d < rank; ++d) before += amount(other, d);
-      const Bytes piece = filled(c.type, amount(other, rank), [&](std::uint64_t i) {
-        return value(other, before + i, 1);
-      });
+      const Bytes piece = filled(c.type, amount(other, rank),
+                                 [&](std::uint64_t i) { return value(other, before + i, 1); });
       want.insert(want.end(), piece.begin(), piece.end());
     }
     EXPECT_DONE(group.all_to_all_v(in.data(), sends, out.data(), receives, c.type)->wait());
@@ -193,19 +189,18 @@ TEST_P(GroupOperations, SendAndReceiveRoundTheCircleWithTags) {
     Bytes in[2], out[2];
     for (int tag = 1; tag >= 0; --tag) {  // received in the other order
       out[tag] = filled(c.type, c.count, [&](std::uint64_t i) { return value(rank + tag, i, 1); });
-      work.push_back(group.send(out[tag].data(), c.count, c.type, next,
-                                static_cast<std::uint32_t>(tag)));
+      work.push_back(
+          group.send(out[tag].data(), c.count, c.type, next, static_cast<std::uint32_t>(tag)));
     }
     for (int tag = 0; tag < 2; ++tag) {
       in[tag].resize(c.count * size_of(c.type));
-      work.push_back(group.receive(in[tag].data(), c.count, c.type, before,
-                                   static_cast<std::uint32_t>(tag)));
+      work.push_back(
+          group.receive(in[tag].data(), c.count, c.type, before, static_cast<std::uint32_t>(tag)));
     }
     for (const auto& one : work) EXPECT_DONE(one->wait());
     for (int tag = 0; tag < 2; ++tag) {
-      EXPECT_TRUE(in[tag] == filled(c.type, c.count, [&](std::uint64_t i) {
-                    return value(before + tag, i, 1);
-                  }));
+      EXPECT_TRUE(in[tag] == filled(c.type, c.count,
+                                    [&](std::uint64_t i) { return value(before + tag, i, 1); }));
     }
     EXPECT_DONE(group.barrier()->wait());
     EXPECT_DONE(group.barrier_now());

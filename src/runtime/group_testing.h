@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "runtime/engine.h"
 #include "runtime/group.h"
 #include "runtime/net/store.h"
@@ -58,12 +59,11 @@ class Ranks {
   static void each(const std::vector<int>& ranks, const std::function<void(int)>& f) {
     std::vector<std::future<void>> threads;
     for (const int rank : ranks) threads.push_back(std::async(std::launch::async, f, rank));
-    const auto until = std::chrono::steady_clock::now() +
-                       std::chrono::duration<double>(20 * time_factor());
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(20 * time_factor());
     for (std::size_t i = 0; i < threads.size(); ++i) {
       if (threads[i].wait_until(until) == std::future_status::ready) continue;
-      fmt::print(stderr, "rank {} hangs\n", ranks[i]);
-      std::abort();
+      CHECK_MSG(false, fmt::format("rank {} hangs", ranks[i]).c_str());
     }
   }
   std::vector<int> all() const {

@@ -15,9 +15,8 @@ namespace {
 using Floats = std::vector<float>;
 
 class GroupTraffic : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(All, GroupTraffic, testing::Bool(), [](const auto& p) {
-  return std::string(p.param ? "Memory" : "Tcp");
-});
+INSTANTIATE_TEST_SUITE_P(All, GroupTraffic, testing::Bool(),
+                         [](const auto& p) { return std::string(p.param ? "Memory" : "Tcp"); });
 
 void expect_done(const Status& status) { EXPECT_TRUE(status.ok()) << status.error().what; }
 
@@ -119,9 +118,7 @@ TEST_P(GroupTraffic, LongVectorsNeedManySlices) {
     for (std::size_t i = 0; i < data.size(); ++i) {
       ASSERT_EQ(data[i], static_cast<float>(6 * (i % 1009))) << i;
     }
-    expect_done(group.broadcast(data.data(), data.size(),
-                                DataType::kFloat32, 2)
-                    ->wait());
+    expect_done(group.broadcast(data.data(), data.size(), DataType::kFloat32, 2)->wait());
     const int next = (rank + 1) % 3, before = (rank + 2) % 3;
     Floats got(data.size());
     const auto sent = group.send(data.data(), data.size(), DataType::kFloat32, next, 1);

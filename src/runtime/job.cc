@@ -77,6 +77,19 @@ Status Job::open() {
   if (!reactor.ok()) return reactor.error();
   reactor_ = std::move(*reactor);
 
+  auto bell = SharedBell::create();
+  if (!bell.ok()) return bell.error();
+  bell_.emplace(std::move(*bell));
+  auto local = make_local();
+  if (!local.ok()) return local.error();
+  local_ = std::move(*local);
+  engine_ = std::make_unique<Engine>(std::vector<Transport*>{local_->transport.get()},
+                                     bell_->bell(), EngineOptions{});
+  const Status meshed = open_mesh();
+  return meshed.ok() ? open_tcp() : meshed;
+}
+
+Status Job::open_mesh() {
   Connection::Settings settings;
   settings.identity = {options_.secret, options_.job, ""};
   settings.options.encrypt = options_.encrypt;
@@ -100,21 +113,15 @@ Status Job::open() {
   events.on_progress = [this](MemberId from, const Progress& answer) {
     missing_.answer(from, answer);
   };
-
-  auto bell = SharedBell::create();
-  if (!bell.ok()) return bell.error();
-  bell_.emplace(std::move(*bell));
-  auto local = make_local();
-  if (!local.ok()) return local.error();
-  local_ = std::move(*local);
-  engine_ = std::make_unique<Engine>(std::vector<Transport*>{local_->transport.get()},
-                                     bell_->bell(), EngineOptions{});
   auto mesh = Mesh::open(*reactor_, address_ + ":0", settings, options_.member, mesh_options,
                          std::move(events));
   if (!mesh.ok()) return mesh.error();
   mesh_ = std::move(*mesh);
   watch_engine();
+  return {};
+}
 
+Status Job::open_tcp() {
   TcpTransport::Settings tcp;
   tcp.self = options_.member;
   tcp.secret = options_.secret;

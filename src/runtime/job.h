@@ -54,6 +54,8 @@ class Job {
  private:
   explicit Job(GroupOptions options);
   Status open();
+  Status open_mesh();
+  Status open_tcp();
   Status meet();
   Status join();
   MemberInfo own_info();

@@ -116,8 +116,7 @@ std::size_t Layout::bytes_of(std::uint32_t slice, std::span<const Cell> cells) c
 std::uint32_t slices_for(const EndpointProgram& program, std::uint64_t count, std::size_t width,
                          const PairCounts* pairs, std::size_t most, std::size_t slice_bytes) {
   if (pairs != nullptr) {
-    const std::uint64_t peak =
-        pairs->empty() ? 0 : *std::max_element(pairs->begin(), pairs->end());
+    const std::uint64_t peak = pairs->empty() ? 0 : *std::max_element(pairs->begin(), pairs->end());
     const std::uint64_t length = kPairSliceBytes / width;
     return static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>((peak + length - 1) / length, 1, kMostLiveSlices));
@@ -135,9 +134,9 @@ std::uint32_t slices_for(const EndpointProgram& program, std::uint64_t count, st
       static_cast<double>(std::max<std::size_t>(64, width)) *
           static_cast<double>(2 + std::max<std::int64_t>(1, program.chunks.count / program.ranks));
   double slices = std::ceil(largest / std::max(room, static_cast<double>(width)));
-  if (slice_bytes != 0) slices = std::max(slices, std::ceil(all / static_cast<double>(slice_bytes)));
-  return static_cast<std::uint32_t>(
-      std::clamp(slices, 1.0, static_cast<double>(kMostLiveSlices)));
+  if (slice_bytes != 0)
+    slices = std::max(slices, std::ceil(all / static_cast<double>(slice_bytes)));
+  return static_cast<std::uint32_t>(std::clamp(slices, 1.0, static_cast<double>(kMostLiveSlices)));
 }
 
 }  // namespace weft::runtime

@@ -18,8 +18,8 @@ std::vector<int> covered(const Layout& layout, const collective::Schedule& sched
     const auto cells = collective::cells_in(schedule, rank, buffer);
     for (std::int64_t c = 0; c < cells; ++c) {
       const auto chunk = collective::chunk_at(schedule, rank, buffer, c);
-      const Layout::Range range =
-          layout.at(slice, {buffer, static_cast<std::uint32_t>(c), static_cast<std::uint32_t>(chunk)});
+      const Layout::Range range = layout.at(
+          slice, {buffer, static_cast<std::uint32_t>(c), static_cast<std::uint32_t>(chunk)});
       EXPECT_EQ(range.count, layout.count_of(slice, static_cast<std::uint32_t>(chunk)));
       for (std::uint64_t i = 0; i < range.count; ++i) {
         if (range.first + i < length) {
@@ -51,11 +51,10 @@ TEST(Layout, EveryElementBelongsToOneCellOfOneSlice) {
               const auto whole = count * static_cast<std::uint64_t>(ranks);
               const bool parts =
                   named.request.operation == Operation::kAllToAll ||
-                  named.request.operation ==
-                      (buffer == Buffer::kInput ? Operation::kReduceScatter : Operation::kAllGather);
+                  named.request.operation == (buffer == Buffer::kInput ? Operation::kReduceScatter
+                                                                       : Operation::kAllGather);
               if (collective::cells_in(schedule, rank, buffer) == 0) continue;
-              const auto times =
-                  covered(layout, schedule, rank, buffer, parts ? whole : count);
+              const auto times = covered(layout, schedule, rank, buffer, parts ? whole : count);
               ASSERT_EQ(times, std::vector<int>(times.size(), 1));
             }
           }
@@ -72,8 +71,8 @@ TEST(Layout, ScratchHasRoomForEveryChunkOfEverySlice) {
       if (program.scratch_cells == 0) continue;
       for (const std::uint64_t count : {1u, 1009u, 20011u}) {
         const Layout layout(program, count, 4, 3, nullptr);
-        const auto stride =
-            layout.at(0, {Buffer::kScratch, 1, 0}).first - layout.at(0, {Buffer::kScratch, 0, 0}).first;
+        const auto stride = layout.at(0, {Buffer::kScratch, 1, 0}).first -
+                            layout.at(0, {Buffer::kScratch, 0, 0}).first;
         for (std::uint32_t slice = 0; slice < 3; ++slice) {
           for (std::uint32_t chunk = 0; chunk < program.chunks.count; ++chunk) {
             EXPECT_LE(layout.count_of(slice, chunk), stride) << describe(named) << ", " << count;

@@ -87,8 +87,7 @@ class Follower {
   std::vector<Cell> cells_of(const Lane& lane, const Cells& cells) {
     std::vector<Cell> out;
     for (int j = 0; j < cells.count; ++j) {
-      Cell cell{cells.buffer, static_cast<std::uint32_t>(cells.at(lane.cursor.iteration(), j)),
-                  0};
+      Cell cell{cells.buffer, static_cast<std::uint32_t>(cells.at(lane.cursor.iteration(), j)), 0};
       cell.chunk = held(lane.endpoint, cell);
       out.push_back(cell);
     }
@@ -304,8 +303,7 @@ void summarise(EndpointProgram& program) {
     }
   }
   std::sort(program.peers.begin(), program.peers.end());
-  program.peers.erase(std::unique(program.peers.begin(), program.peers.end()),
-                      program.peers.end());
+  program.peers.erase(std::unique(program.peers.begin(), program.peers.end()), program.peers.end());
 }
 
 }  // namespace

@@ -101,10 +101,14 @@ std::pair<std::uint64_t, std::uint64_t> lengths(const collective::Request& r, co
   }
   const std::uint64_t n = sizes.vector;
   switch (r.operation) {
-    case Operation::kReduceScatter: return {n * p, n};
-    case Operation::kAllGather: return {n, n * p};
-    case Operation::kAllToAll: return {n * p, n * p};
-    default: return {n, n};
+    case Operation::kReduceScatter:
+      return {n * p, n};
+    case Operation::kAllGather:
+      return {n, n * p};
+    case Operation::kAllToAll:
+      return {n * p, n * p};
+    default:
+      return {n, n};
   }
 }
 
@@ -114,9 +118,12 @@ Words wanted(const collective::Request& r, const Sizes& sizes, int rank) {
   const auto self = static_cast<std::uint64_t>(rank);
   Words out;
   switch (r.operation) {
-    case Operation::kAllReduce: return summed(r.ranks, 0, n);
-    case Operation::kReduce: return rank == r.root ? summed(r.ranks, 0, n) : Words{};
-    case Operation::kReduceScatter: return summed(r.ranks, self * n, n);
+    case Operation::kAllReduce:
+      return summed(r.ranks, 0, n);
+    case Operation::kReduce:
+      return rank == r.root ? summed(r.ranks, 0, n) : Words{};
+    case Operation::kReduceScatter:
+      return summed(r.ranks, self * n, n);
     case Operation::kBroadcast:
       for (std::uint64_t i = 0; i < n; ++i) out.push_back(input_of(r.root, i));
       return out;
@@ -137,7 +144,8 @@ Words wanted(const collective::Request& r, const Sizes& sizes, int rank) {
         }
       }
       return out;
-    case Operation::kBarrier: break;
+    case Operation::kBarrier:
+      break;
   }
   return out;
 }
@@ -160,12 +168,12 @@ class Play {
       spec.hears_all = true;
       spec.slices = slices;
       spec.pairs = sizes.pairs;
-      spec.call = {operation_of(named.request.operation), DataType::kInt32, ReduceOp::kSum, 0,
-                   static_cast<std::uint32_t>(named.request.root), sizes.vector};
+      spec.call = {
+          operation_of(named.request.operation),          DataType::kInt32, ReduceOp::kSum, 0,
+          static_cast<std::uint32_t>(named.request.root), sizes.vector};
       fill(static_cast<int>(e), programs[e], spec);
       executions_.push_back(std::make_unique<Execution>(spec));
-      posts_.push_back(
-          std::make_unique<Post>(flying_, random_, static_cast<MemberId>(e)));
+      posts_.push_back(std::make_unique<Post>(flying_, random_, static_cast<MemberId>(e)));
     }
   }
 
@@ -175,7 +183,8 @@ class Play {
     int idle = 0;
     while (idle < 200) {
       const auto e = static_cast<std::size_t>(random_.below(executions_.size()));
-      const bool moved = executions_[e]->retry(*posts_[e]) || executions_[e]->start_slice(*posts_[e]);
+      const bool moved =
+          executions_[e]->retry(*posts_[e]) || executions_[e]->start_slice(*posts_[e]);
       idle = moved || deliver() ? 0 : idle + 1;
     }
     for (const auto& execution : executions_) {

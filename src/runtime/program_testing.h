@@ -49,11 +49,11 @@ inline std::vector<NamedRequest> requests_of(int ranks) {
 
 inline std::string describe(const NamedRequest& named) {
   const collective::Request& r = named.request;
-  return fmt::format("{} {}, {} ranks, root {}, {} chunks, {} rings, {} per node, dims [{}], {} "
-                     "servers, {} weights",
-                     named.algorithm->name, collective::name_of(r.operation), r.ranks, r.root,
-                     r.chunks, r.rings, r.per_node, fmt::join(r.dims, ","), r.servers,
-                     r.pair_weights.size());
+  return fmt::format(
+      "{} {}, {} ranks, root {}, {} chunks, {} rings, {} per node, dims [{}], {} "
+      "servers, {} weights",
+      named.algorithm->name, collective::name_of(r.operation), r.ranks, r.root, r.chunks, r.rings,
+      r.per_node, fmt::join(r.dims, ","), r.servers, r.pair_weights.size());
 }
 
 // Whether its data have an amount for each pair, which a call gives as amounts.

@@ -87,7 +87,8 @@ Schedule exchange_all_reduce(const Request& request) {
     for (int i = 1; i < p; ++i) ops.push_back(send(to((r + i) % p), in));
     for (int s = 0; s < p; ++s) {
       if (s == r) {
-        ops.push_back(s == 0 ? copy(in, out) : Op{.kind = Kind::kReduce, .source = in, .target = out});
+        ops.push_back(s == 0 ? copy(in, out)
+                             : Op{.kind = Kind::kReduce, .source = in, .target = out});
       } else {
         ops.push_back(s == 0 ? receive(to(s), out) : receive_reduce(to(s), out, out));
       }

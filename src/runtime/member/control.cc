@@ -12,10 +12,8 @@ using Json = nlohmann::json;
 // Views and members have a form of their own, carried as text.
 struct Writer {
   Json operator()(const Ready& m) const {
-    Json json = {{"is", "ready"},
-                 {"number", m.number},
-                 {"pledge", m.pledge},
-                 {"info", to_text(m.info)}};
+    Json json = {
+        {"is", "ready"}, {"number", m.number}, {"pledge", m.pledge}, {"info", to_text(m.info)}};
     if (m.accepted) {
       json["round"] = m.accepted->round;
       json["view"] = to_text(m.accepted->view);
@@ -23,16 +21,16 @@ struct Writer {
     return json;
   }
   Json operator()(const Propose& m) const {
-    return {{"is", "propose"},
-            {"round", m.value.round},
-            {"view", to_text(m.value.view)}};
+    return {{"is", "propose"}, {"round", m.value.round}, {"view", to_text(m.value.view)}};
   }
   Json operator()(const Accept& m) const {
     return {{"is", "accept"}, {"round", m.round}, {"number", m.number}};
   }
   Json operator()(const Commit& m) const { return {{"is", "commit"}, {"view", to_text(m.view)}}; }
   Json operator()(const LifeNotice& m) const {
-    return {{"is", "verdict"}, {"member", m.member}, {"life", static_cast<int>(m.life)},
+    return {{"is", "verdict"},
+            {"member", m.member},
+            {"life", static_cast<int>(m.life)},
             {"why", m.why}};
   }
   Json operator()(const Broken& m) const {

@@ -48,8 +48,8 @@ struct Progress {
   bool operator==(const Progress&) const = default;
 };
 
-using ControlMessage =
-    std::variant<Ready, Propose, Accept, Commit, LifeNotice, Broken, Join, Fenced, Leaving, Progress>;
+using ControlMessage = std::variant<Ready, Propose, Accept, Commit, LifeNotice, Broken, Join,
+                                    Fenced, Leaving, Progress>;
 
 std::string to_text(const ControlMessage& message);
 // From another process: every field is checked.

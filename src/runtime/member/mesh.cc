@@ -165,9 +165,9 @@ void Mesh::adopt(MemberId member, const std::shared_ptr<Connection>& connection)
   questioned_.erase(asked);
   if (!question.data) return;
   // It lives, but its messages may be lost: all must begin anew.
-  const Broken broken{0, reform_.current().epoch(),
-                      fmt::format("the connection to {} was lost: {}", name_of_member(member),
-                                  question.why)};
+  const Broken broken{
+      0, reform_.current().epoch(),
+      fmt::format("the connection to {} was lost: {}", name_of_member(member), question.why)};
   if (broken_.insert({broken.group, broken.epoch}).second) flood(broken, self_);
   events_.on_lost(broken.epoch, broken.why);
 }

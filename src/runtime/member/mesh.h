@@ -115,7 +115,7 @@ class Mesh {
   };
   std::map<MemberId, Question> questioned_;
   std::set<MemberId> left_;  // of their own will; what they sent before may still be on its way
-  std::set<std::pair<std::uint32_t, std::uint32_t>> broken_;    // group, epoch: told already
+  std::set<std::pair<std::uint32_t, std::uint32_t>> broken_;  // group, epoch: told already
   std::int64_t last_beat_ns_ = 0;
   std::int64_t watched_since_ns_ = 0;
   Reactor::Timer timer_ = 0;

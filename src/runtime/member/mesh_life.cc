@@ -88,8 +88,7 @@ void Mesh::take(MemberId from, const LifeNotice& notice) {
 }
 
 void Mesh::question(MemberId member, const std::string& why, bool data) {
-  const bool concerns =
-      reform_.current().find(member) != nullptr || info_of(member) != nullptr;
+  const bool concerns = reform_.current().find(member) != nullptr || info_of(member) != nullptr;
   if (!concerns || fenced_ || left_.contains(member) || questioned_.contains(member) ||
       reform_.life_of(member) == Life::kDead) {
     return;
@@ -134,8 +133,7 @@ void Mesh::judge(MemberId member, Life life, const std::string& why) {
   joiners_ = static_cast<int>(reform_.joiners());
   if (joiner) return;
   flood(LifeNotice{member, life, why}, member);
-  events_.on_lost(epoch,
-                  why == "left" ? name_of_member(member) + " left" : sentence);
+  events_.on_lost(epoch, why == "left" ? name_of_member(member) + " left" : sentence);
 }
 
 void Mesh::beat() {

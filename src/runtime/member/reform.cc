@@ -207,8 +207,8 @@ void Reform::take(MemberId from, const Propose& message) {
 }
 
 void Reform::take(MemberId from, const Accept& message) {
-  if (!proposed_ || message.round != proposed_->round ||
-      message.number != proposed_->view.number || !acceptors_.contains(from)) {
+  if (!proposed_ || message.round != proposed_->round || message.number != proposed_->view.number ||
+      !acceptors_.contains(from)) {
     return;
   }
   acceptors_[from] = true;

@@ -1,15 +1,15 @@
 // How members agree on the next membership: a state machine without clock or sockets, so that tests
 // can lose, delay and reorder messages and kill members at any point.
 //
-// It is Paxos (Lamport 1998), once for each membership number. The member with the least number that
-// is believed alive coordinates. Whoever wants a change pledges itself to the coordinator with a
-// Ready. A pledge is a ballot: a counter, then the coordinator; a member's pledges only rise, and it
-// accepts proposals of its present one alone. The coordinator proposes when everyone it believes
-// alive has pledged the same ballot (who is behind is asked to pledge again by the coordinator's own
-// Ready), and those left out are all confirmed dead or the rest is a strict majority of the current
-// membership; when all who pledged have accepted, the view holds. A ballot is proposed under once.
-// A Ready carries what was accepted last, and the coordinator proposes the newest of those again.
-// Without faults all pledge the same ballot at once, so nothing is asked twice.
+// It is Paxos (Lamport 1998), once for each membership number. The member with the least number
+// that is believed alive coordinates. Whoever wants a change pledges itself to the coordinator with
+// a Ready. A pledge is a ballot: a counter, then the coordinator; a member's pledges only rise, and
+// it accepts proposals of its present one alone. The coordinator proposes when everyone it believes
+// alive has pledged the same ballot (who is behind is asked to pledge again by the coordinator's
+// own Ready), and those left out are all confirmed dead or the rest is a strict majority of the
+// current membership; when all who pledged have accepted, the view holds. A ballot is proposed
+// under once. A Ready carries what was accepted last, and the coordinator proposes the newest of
+// those again. Without faults all pledge the same ballot at once, so nothing is asked twice.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct Accepted {
 struct Ready {
   std::uint32_t number = 0;  // of the membership that the sender has
   Ballot pledge = 0;
-  MemberInfo info;           // with the segment for the next membership
+  MemberInfo info;  // with the segment for the next membership
   std::optional<Accepted> accepted;
   bool operator==(const Ready&) const = default;
 };

@@ -70,9 +70,8 @@ class World {
   void sever(MemberId a, MemberId b) {
     if (a == b || cut(a, b)) return;
     cut_.insert(std::minmax(a, b));
-    std::erase_if(flying_, [&](const Flying& f) {
-      return std::minmax(f.from, f.to) == std::minmax(a, b);
-    });
+    std::erase_if(flying_,
+                  [&](const Flying& f) { return std::minmax(f.from, f.to) == std::minmax(a, b); });
     believe(a, b, Life::kUnreachable);
     believe(b, a, Life::kUnreachable);
   }
@@ -206,8 +205,8 @@ class World {
     const View& view = at(member).current();
     const auto [place, first] = chain_.emplace(view.number, view);
     if (!first && !(place->second == view)) {
-      wrong_ = "membership " + std::to_string(view.number) + " is both " + to_text(view) +
-               " and " + to_text(place->second);
+      wrong_ = "membership " + std::to_string(view.number) + " is both " + to_text(view) + " and " +
+               to_text(place->second);
     }
     if (view.find(member) == nullptr) wrong_ = "a member installed a view without itself";
     // Whom it does not reach any more it hears of when it begins to watch.

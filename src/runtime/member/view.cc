@@ -40,8 +40,8 @@ Result<std::string> text(const Json& object, const char* name) {
   }
   auto value = found->get<std::string>();
   if (value.size() > kMostBytes) {
-    return bad(fmt::format("'{}' has {} bytes; at most {} are allowed", name, value.size(),
-                           kMostBytes));
+    return bad(
+        fmt::format("'{}' has {} bytes; at most {} are allowed", name, value.size(), kMostBytes));
   }
   return value;
 }

@@ -72,8 +72,8 @@ Result<SharedPages> SharedPages::open(const std::string& pid, const std::string&
   // Memory that could shrink would end us when we read it, so it must be sealed.
   struct stat status {};
   const int seals = fcntl(descriptor, F_GET_SEALS);
-  if (fstat(descriptor, &status) != 0 || status.st_size != static_cast<off_t>(bytes) ||
-      seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
+  if (fstat(descriptor, &status) != 0 || status.st_size != static_cast<off_t>(bytes) || seals < 0 ||
+      (seals & F_SEAL_SHRINK) == 0) {
     close(descriptor);
     return Error{ErrorKind::kInvalidInput,
                  fmt::format("{} is not shared memory of ours: {} bytes, expected {} that cannot "
@@ -135,7 +135,8 @@ Result<Segment> Segment::open(const std::string& where, MemberId member) {
   // Digits only, since they become part of a path.
   if (parts.size() != 3 || !std::all_of(parts.begin(), parts.end(), digits)) {
     return Error{ErrorKind::kInvalidInput,
-                 fmt::format("'{}' is not the place of a segment; it must be PID/FD/FD", where), ""};
+                 fmt::format("'{}' is not the place of a segment; it must be PID/FD/FD", where),
+                 ""};
   }
   auto pages = SharedPages::open(parts[0], parts[1], sizeof(SegmentMap));
   if (!pages.ok()) return pages.error();
@@ -143,10 +144,10 @@ Result<Segment> Segment::open(const std::string& where, MemberId member) {
   if (!bell.ok()) return bell.error();
   const auto* map = static_cast<const SegmentMap*>(pages->memory());
   if (map->magic != kMagic || map->version != kVersion || map->member != member) {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("{} is not the segment of member {}, version {}", where, member,
-                             kVersion),
-                 "do all ranks run the same version?"};
+    return Error{
+        ErrorKind::kInvalidInput,
+        fmt::format("{} is not the segment of member {}, version {}", where, member, kVersion),
+        "do all ranks run the same version?"};
   }
   return Segment(std::move(*pages), SharedBell(std::move(*bell)), where);
 }

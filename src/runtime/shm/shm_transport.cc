@@ -95,8 +95,7 @@ void ShmTransport::post(std::byte* room, std::span<const MemberId> to, const Hea
   for (const MemberId member : to) {
     Peer* peer = find(member);
     if (peer == nullptr) continue;
-    RingEntry& entry =
-        peer->segment->rings[peer->ring].entries[peer->position % kRingEntries];
+    RingEntry& entry = peer->segment->rings[peer->ring].entries[peer->position % kRingEntries];
     entry.slot = slot;
     std::memcpy(entry.header, &header, kHeaderBytes);
     entry.turn.store(++peer->position, std::memory_order_release);
@@ -121,8 +120,7 @@ bool ShmTransport::joined(Peer& peer) const {
 
 bool ShmTransport::poll(Peer& peer, Message& message) {
   if (!joined(peer)) return false;
-  RingEntry& entry =
-      own_->rings[peer.own_ring].entries[peer.taken % kRingEntries];
+  RingEntry& entry = own_->rings[peer.own_ring].entries[peer.taken % kRingEntries];
   if (entry.turn.load(std::memory_order_acquire) != peer.taken + 1) return false;
   const std::uint32_t slot = entry.slot;
   message.from = peer.member;

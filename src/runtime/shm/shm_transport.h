@@ -52,7 +52,7 @@ class ShmTransport : public Transport {
   MemberId self_;
   Segment& own_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  std::size_t next_ = 0;           // of peers_, polled first
+  std::size_t next_ = 0;             // of peers_, polled first
   std::vector<std::uint32_t> free_;  // slots, the last used one on top: it is still in the cache
   std::vector<std::uint32_t> busy_;
   TransportCounts counts_;

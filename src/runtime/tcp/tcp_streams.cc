@@ -36,8 +36,7 @@ void TcpTransport::connect_to(Peer& peer, const Result<SocketAddress>& address) 
 void TcpTransport::accepted(const std::shared_ptr<Connection>& connection) {
   const auto member = member_in(connection->peer_label());
   // Whoever proved itself may have learned of the membership before us.
-  const bool known =
-      connection->purpose() == Purpose::kData && member && *member != settings_.self;
+  const bool known = connection->purpose() == Purpose::kData && member && *member != settings_.self;
   if (!known) return connection->close();
   Peer& peer = peer_of(*member);
   // Room for as many as both sides may make at once.

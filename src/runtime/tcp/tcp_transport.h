@@ -100,7 +100,8 @@ class TcpTransport : public Transport {
 
   std::mutex peers_mutex_;
   std::map<MemberId, std::unique_ptr<Peer>> peers_;  // under peers_mutex_
-  std::vector<std::unique_ptr<Peer>> retired_;  // under peers_mutex_; others may still refer to them
+  std::vector<std::unique_ptr<Peer>>
+      retired_;  // under peers_mutex_; others may still refer to them
 
   std::mutex outbox_mutex_;
   std::vector<Outgoing> outbox_;  // under outbox_mutex_
