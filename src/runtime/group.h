@@ -32,7 +32,7 @@ struct GroupOptions {
   std::string interface_address;  // where to listen; "": 127.0.0.1 when all is on one host
   Seconds start_deadline_s = 60;
   Seconds deadline_s = 1800;    // of an operation that names none
-  Seconds silence_s = 2.5;      // without a sign of life, after which a member is unreachable
+  Seconds silence_s = 2.0;      // without a sign of life, after which a member is unreachable
   int streams = 2;              // TCP connections per pair
   std::string congestion;       // TCP congestion control; "": reno
   double pace_bytes_per_s = 0;  // 0: none

@@ -38,7 +38,7 @@ class Mesh {
   };
   struct Options {
     std::uint32_t job_epoch = 0;
-    Seconds silence_s = 2.5;
+    Seconds silence_s = 2.0;
     Seconds beat_s = 0.25;
   };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint16_t kBeat = 2;
 constexpr Seconds kGoodbye = 1;  // in which what a leaving member sent should have arrived
-constexpr Seconds kProbes[] = {0.03, 0.2, 0.8};  // how long each call to a lost member may take
+constexpr Seconds kProbes[] = {0.03, 0.2, 0.3};  // how long each call to a lost member may take
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
