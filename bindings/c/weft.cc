@@ -335,6 +335,12 @@ weft_status weft_cancel(weft_work* work) {
   return WEFT_OK;
 }
 
+weft_status weft_mark_step(weft_group* group) {
+  if (!group) return refuse("the group is null");
+  group->group->mark_step();
+  return WEFT_OK;
+}
+
 weft_status weft_reform(weft_group* group, double deadline_s) {
   if (!group) return refuse("the group is null");
   if (!(deadline_s > 0))

@@ -44,9 +44,8 @@ class Node {
 };
 using NodePtr = std::shared_ptr<Node>;  // shared by a work and the futures made from it
 
-inline constexpr std::uint32_t kMostNamed = 2047;    // streams 1 … kMostNamed
-inline constexpr std::uint32_t kGivenUp = 1u << 29;  // streams that no call has
-inline constexpr std::uint32_t kDeparture = kGivenUp + 1;
+inline constexpr std::uint32_t kMostNamed = 2047;      // streams 1 … kMostNamed
+inline constexpr std::uint32_t kDeparture = 1u << 29;  // a stream that no call has
 
 // The calling thread is inside a callback while this lives. Null: of a future whose place nobody
 // knows, such as one that joins several.

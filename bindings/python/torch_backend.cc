@@ -18,12 +18,6 @@ std::uint64_t salt_of(const std::string& id) {
   return hash;
 }
 
-// Breaks the group on every rank: the others wait for an operation that cannot be told from
-// another.
-void give_up(Group& group) {
-  group.barrier({.deadline_s = 0, .stream = kGivenUp, .priority = 0})->cancel();
-}
-
 }  // namespace
 
 TorchBackend::TorchBackend(std::shared_ptr<Group> group, const std::string& id, Millis timeout)
@@ -69,7 +63,8 @@ TorchBackend::WorkHandle TorchBackend::issue(Begun begun, Millis timeout, const 
     const auto lock = order_.lock();
     const auto ticket = order_.next();
     if (!ticket.ok()) {
-      give_up(*group_);
+      // The others wait for an operation that cannot be told from another.
+      group_->abandon(ticket.error().text());
       TORCH_CHECK(false, "weft: ", ticket.error().text());
     }
     options.stream = ticket->stream;

@@ -96,7 +96,7 @@ class LiveGroup : public Group {
   }
   WorkPtr send(const void* data, std::uint64_t count, DataType type, int to, std::uint32_t tag,
                const CallOptions& options) override {
-    return point(const_cast<void*>(data), count, type, to, tag, true, options);
+    return point(const_cast<void*>(data), count, type, to, tag, true, options);  // only read
   }
   WorkPtr receive(void* data, std::uint64_t count, DataType type, int from, std::uint32_t tag,
                   const CallOptions& options) override {
@@ -108,6 +108,7 @@ class LiveGroup : public Group {
   int joiners() const override { return job_->joiners(); }
   std::string broken() const override { return job_->engine().broken(id_); }
   std::vector<int> lost_seats() const override { return job_->lost_seats(); }
+  void abandon(const std::string& why) override { job_->abandon(id_, membership().epoch(), why); }
   void leave() override { job_->leave(); }
   void mark_step() override { job_->engine().mark_step(); }
   void record(Mark mark) override {

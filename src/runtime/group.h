@@ -141,6 +141,8 @@ class Group {
   virtual std::vector<SlowRank> slow_ranks() const = 0;
   // Writes what this rank recorded last.
   virtual Status save_recording(const std::string& path) const = 0;
+  // Breaks the group on every rank, which all get the sentence: this rank cannot go on.
+  virtual void abandon(const std::string& why) = 0;
   // Says goodbye, so that others do not take the end of this process for a death.
   virtual void leave() = 0;
 };

@@ -346,6 +346,11 @@ std::vector<int> Job::lost_seats() const {
   return lost_seats_;
 }
 
+void Job::abandon(std::uint32_t group, std::uint32_t epoch, const std::string& why) {
+  mesh_->tell({group, epoch, why});
+  engine_->break_group(group, epoch, why);
+}
+
 void Job::leave() {
   save_recording();
   constexpr Seconds kMostWait = 5;

@@ -39,6 +39,7 @@ class Job {
   int joiners() const { return mesh_->joiners(); }
   std::string broken() const;
   std::vector<int> lost_seats() const;
+  void abandon(std::uint32_t group, std::uint32_t epoch, const std::string& why);
   void leave();
   // The next operation of a stream. Ensures: numbers of one stream rise by one from 0.
   std::uint32_t next_sequence(std::uint32_t group, std::uint32_t stream);

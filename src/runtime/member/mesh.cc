@@ -207,12 +207,13 @@ void Mesh::connect(const MemberInfo& info, Seconds deadline_s, bool probing) {
     if (probing) probed(info.id, End::kTimedOut);
     return;
   }
-  auto slot = std::make_shared<std::shared_ptr<Connection>>();
+  // Weak, because the connection holds its events; the reactor holds it until it is closed.
+  auto slot = std::make_shared<std::weak_ptr<Connection>>();
   Connection::Events events = events_for(info.id, probing);
   const std::weak_ptr<bool> alive = alive_;
   events.on_open = [this, alive, slot, info, probing] {
     const auto strong = alive.lock();
-    const std::shared_ptr<Connection> connection = std::move(*slot);
+    const std::shared_ptr<Connection> connection = slot->lock();
     if (strong == nullptr || !*strong || connection == nullptr) return;
     if (member_of(connection->peer_label()) != info.id) {
       connection->close();
@@ -223,9 +224,10 @@ void Mesh::connect(const MemberInfo& info, Seconds deadline_s, bool probing) {
     adopt(info.id, connection);
     flush();
   };
-  *slot = Connection::connect(reactor_, *address, settings_, Purpose::kControl, deadline_s,
-                              std::move(events));
-  if (!probing) links_[info.id] = {*slot, now_ns()};
+  const auto connection = Connection::connect(reactor_, *address, settings_, Purpose::kControl,
+                                              deadline_s, std::move(events));
+  *slot = connection;
+  if (!probing) links_[info.id] = {connection, now_ns()};
 }
 
 void Mesh::closed(MemberId member, const Connection* which, const std::string& reason) {
