@@ -146,6 +146,7 @@ TEST_P(GroupMembership, ANewMemberIsTakenInWhenTheOthersReform) {
       ASSERT_TRUE(group.ok()) << group.error().what;
       EXPECT_EQ((*group)->rank(), 2);
       expect_sum(**group, 100, 103);
+      (*group)->leave();
       return;
     }
     Group& group = *world.group(rank);
@@ -170,6 +171,7 @@ TEST_P(GroupMembership, AReplacementTakesTheSeatOfTheDead) {
       ASSERT_TRUE(group.ok()) << group.error().what;
       EXPECT_EQ((*group)->rank(), 0);
       expect_sum(**group, 3, 6);
+      (*group)->leave();
       return;
     }
     Group& group = *world.group(rank);

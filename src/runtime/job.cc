@@ -43,6 +43,7 @@ Job::Job(GroupOptions options)
 
 Job::~Job() {
   if (engine_ != nullptr) save_recording();
+  drain(1);
   if (engine_ != nullptr) {
     engine_->on_failure(nullptr);
     engine_->replace({}, EngineOptions{});  // gives back what it holds of the transports
@@ -351,13 +352,17 @@ void Job::abandon(std::uint32_t group, std::uint32_t epoch, const std::string& w
   engine_->break_group(group, epoch, why);
 }
 
-void Job::leave() {
-  save_recording();
-  constexpr Seconds kMostWait = 5;
-  const double deadline = steady_now() + kMostWait;
-  while (!tcp_->idle() && steady_now() < deadline) {
+// What was posted reaches the kernel before the connections go.
+void Job::drain(Seconds most) {
+  const double deadline = steady_now() + most;
+  while (tcp_ != nullptr && !tcp_->idle() && steady_now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+}
+
+void Job::leave() {
+  save_recording();
+  drain(5);
   mesh_->leave();
 }
 

@@ -57,6 +57,7 @@ class Job {
   Status open();
   Status open_mesh();
   Status open_tcp();
+  void drain(Seconds most);
   Status meet();
   Status join();
   MemberInfo own_info();
