@@ -7,7 +7,7 @@ Four hosts are network namespaces joined by a bridge (bench/arena.sh; needs root
 survive`, which sums, re-forms after a loss, and says what it sees. After `--cut` seconds one host is cut
 off, two are moved to a bridge of their own, or one rank is stopped; after `--heal` seconds that is
 undone. Fails when a membership number has two meanings, when two groups sum at the same time, when a
-member that was left out sums again, or when a sum is wrong.
+member that was left out takes a step that the others had not taken, or when a sum is wrong.
 """
 
 import argparse
@@ -66,15 +66,19 @@ def judge(log, cut_at):
         members = tuple(row["members"])
         if meaning.setdefault(row["number"], members) != members:
             wrong.append(f"membership {row['number']} is {meaning[row['number']]} and {members}")
-    newest = 0
-    for row in (row for row in log if row["event"] == "step"):
-        if row["number"] < newest and row["t"] > cut_at:
-            later = [r for r in log if r["event"] == "step" and r["number"] > row["number"]
-                     and r["t"] < row["t"] - 0.5]
-            if later:
-                wrong.append(f"member {row['member']} summed in membership {row['number']} "
-                             f"after others did in {newest}")
-        newest = max(newest, row["number"])
+    # A member that was stopped may end the step that all others had ended before, not a later one.
+    ended = {}
+    for row in (row for row in log if row["event"] == "error"):
+        for member in row["members"]:
+            if member != row["member"]:
+                key = (row["number"], member)
+                ended[key] = max(ended.get(key, 0), row["steps"] + 1)
+    for row in (row for row in log if row["event"] == "step" and row["t"] > cut_at):
+        later = [r for r in log if r["event"] == "step" and r["number"] > row["number"]
+                 and r["t"] < row["t"]]
+        if later and row["steps"] > ended.get((row["number"], row["member"]), 0):
+            wrong.append(f"member {row['member']} took step {row['steps']} of membership "
+                         f"{row['number']} after others went on without it")
     return sorted(set(wrong))
 
 

@@ -22,14 +22,14 @@ double now_s() { return static_cast<double>(monotonic_ns()) * 1e-9; }
 
 // One line for each thing that happens, with the time on the host's clock.
 void say(const Arguments& a, const char* event, const runtime::Membership& membership,
-         const std::string& text) {
+         std::int64_t steps) {
   std::string members;
   for (const auto member : membership.members) {
     members += fmt::format("{}{}", members.empty() ? "" : ",", member);
   }
   std::fputs(fmt::format("{{\"t\":{:.6f},\"member\":{},\"event\":\"{}\",\"number\":{},"
-                         "\"members\":[{}],\"text\":\"{}\"}}\n",
-                         now_s(), a.rank, event, membership.number, members, text)
+                         "\"members\":[{}],\"steps\":{}}}\n",
+                         now_s(), a.rank, event, membership.number, members, steps)
                  .c_str(),
              stdout);
   std::fflush(stdout);
@@ -63,24 +63,29 @@ int run(const Arguments& a) {
   }
   const double end = now_s() + a.seconds;
   double said = 0;
+  std::int64_t steps = 0;  // in this membership
   while (now_s() < end) {
     const runtime::Membership membership = (*group)->membership();
     bool right = true;
     const Status status = sum_once(**group, membership, right);
     if (status.ok()) {
-      if (!right) say(a, "wrong", membership, "");
-      if (now_s() - said > 0.02) say(a, "step", membership, "");
-      if (now_s() - said > 0.02) said = now_s();
+      ++steps;
+      if (!right) say(a, "wrong", membership, steps);
+      if (now_s() - said > 0.02) {
+        say(a, "step", membership, steps);
+        said = now_s();
+      }
       continue;
     }
-    say(a, "error", membership, "");
+    say(a, "error", membership, steps);
     const auto after = (*group)->reform(a.deadline_s);
     if (!after.ok()) {
-      say(a, "ended", membership, "");
+      say(a, "ended", membership, steps);
       std::fputs(fmt::format("member {}: {}\n", a.rank, after.error().what).c_str(), stderr);
       return kExitNo;
     }
-    say(a, "reformed", *after, "");
+    steps = 0;
+    say(a, "reformed", *after, steps);
     said = 0;
   }
   (*group)->leave();
