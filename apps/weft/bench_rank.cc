@@ -16,6 +16,7 @@ struct Arguments {
   std::string folder, interface, algorithm, congestion;
   std::vector<std::size_t> sizes_bytes;
   int rank = 0, ranks = 1, streams = 2;
+  double credit_mb = 0;
   bool tcp = false, encrypt = false;
 };
 
@@ -33,6 +34,7 @@ int run(const Arguments& a) {
   options.algorithm = a.algorithm;
   options.congestion = a.congestion;
   options.streams = a.streams;
+  if (a.credit_mb > 0) options.credit_bytes = a.credit_mb * 1048576;
   options.deadline_s = 120;
   const auto group = runtime::Group::start(options);
   if (!group.ok()) return complain(group.error());
@@ -71,6 +73,8 @@ Verb add_bench_rank(CLI::App& bench) {
   verb->add_option("--congestion", a->congestion, "control of TCP (the kernel's)");
   verb->add_option("--streams", a->streams, "TCP connections per pair (2)")
       ->check(CLI::Range(1, 64));
+  verb->add_option("--credit", a->credit_mb, "MB under way at a time (the group's default)")
+      ->check(CLI::Range(0.0625, 65536.0));
   verb->add_flag("--tcp", a->tcp, "no shared memory, also inside a host");
   verb->add_flag("--encrypt", a->encrypt, "what goes over TCP");
   return {verb, [a] { return run(*a); }};

@@ -271,9 +271,11 @@ Status Job::install(const View& view) {
     if (!attached.ok()) trouble = attached.error().what;
   }
   std::vector<Transport*> transports = {local_->transport.get()};
-  if (here < static_cast<int>(view.members.size())) transports.push_back(tcp_.get());
+  const bool one_host = here == static_cast<int>(view.members.size());
+  if (!one_host) transports.push_back(tcp_.get());
   EngineOptions engine;
-  engine.credit_bytes = options_.credit_bytes;
+  engine.credit_bytes =
+      options_.credit_bytes > 0 ? options_.credit_bytes : (one_host ? 4 << 20 : 16 << 20);
   const bool crowded = here > usable_cores();
   engine.spin_s = crowded ? 0 : engine.spin_s;
   engine.yields = crowded ? 10 : 0;
