@@ -22,7 +22,9 @@ typedef enum {
   WEFT_PENDING = 3       /* weft_test(): not yet */
 } weft_status;
 
-typedef enum {
+/* Numbers, so that any value may come and a wrong one is refused. */
+typedef int weft_type;
+enum {
   WEFT_FLOAT32 = 0,
   WEFT_FLOAT64,
   WEFT_FLOAT16,
@@ -30,8 +32,9 @@ typedef enum {
   WEFT_INT32,
   WEFT_INT64,
   WEFT_UINT8
-} weft_type;
-typedef enum { WEFT_SUM = 0, WEFT_MIN, WEFT_MAX, WEFT_AVERAGE } weft_reduction;
+};
+typedef int weft_reduction;
+enum { WEFT_SUM = 0, WEFT_MIN, WEFT_MAX, WEFT_AVERAGE };
 
 typedef struct weft_group weft_group;
 typedef struct weft_work weft_work;
