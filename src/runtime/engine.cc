@@ -26,15 +26,22 @@ Engine::Engine(std::vector<Transport*> transports, Doorbell bell, EngineOptions 
       options_(options),
       began_ns_(monotonic_ns()) {}
 
-Engine::~Engine() {
+Engine::~Engine() { stop(); }
+
+void Engine::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    tell_ = nullptr;
+    on_late_ = nullptr;
+    explain_ = nullptr;
+    own_times_ = nullptr;
     for (const auto& execution : active_) execution->fail("the process leaves the group");
   }
   wanted_.notify_all();
   bell_.ring();
   if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(mutex_);
   for (const auto& execution : active_) execution->clear();
 }
 
@@ -59,6 +66,10 @@ std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
     const std::lock_guard lock(mutex_);
     const OperationKey key = execution->spec().key;
     const GroupState& state = state_of(key.group);
+    if (stopping_) {
+      execution->fail("the process leaves the group");
+      return execution;
+    }
     if (key.epoch != state.epoch) {
       execution->fail("the group has changed; the operation belongs to an earlier membership");
       return execution;
@@ -81,10 +92,7 @@ std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
       stash_.erase(stashed);
       for (Parcel& parcel : parcels) execution->take(std::move(parcel), *this, true);
     }
-    if (background) {
-      background_wanted_ = true;
-      if (!thread_.joinable()) thread_ = std::thread([this] { this->background(); });
-    }
+    if (background) want_background();
   }
   if (background) {
     wanted_.notify_one();
@@ -104,11 +112,15 @@ void Engine::cancel(const std::shared_ptr<Execution>& execution) {
     const std::lock_guard lock(mutex_);
     execution->fail(fmt::format("{} was cancelled by rank {}", describe(execution->spec().call),
                                 execution->spec().rank));
-    background_wanted_ = true;  // the others are told by whoever drives
-    if (!thread_.joinable()) thread_ = std::thread([this] { background(); });
+    want_background();  // the others are told by whoever drives
   }
   wanted_.notify_one();
   bell_.ring();
+}
+
+void Engine::want_background() {
+  background_wanted_ = true;
+  if (!thread_.joinable() && !stopping_) thread_ = std::thread([this] { background(); });
 }
 
 void Engine::background() {
@@ -222,23 +234,20 @@ void Engine::dispatch(Parcel parcel) {
 }
 
 void Engine::start_slices() {
-  double under_way = 0;
-  std::uint32_t count = 0;
+  CreditWindow window(options_.credit_bytes);
   for (const auto& execution : active_) {
-    under_way += static_cast<double>(execution->slices_under_way() * execution->slice_bytes());
-    count += execution->slices_under_way();
+    for (std::uint32_t i = 0; i < execution->slices_under_way(); ++i) {
+      window.take(static_cast<double>(execution->slice_bytes()));
+    }
   }
   for (std::size_t i = 0; i < active_.size(); ++i) {
     const auto execution = active_[i];
     while (execution->wants_slice()) {
       const auto bytes = static_cast<double>(execution->slice_bytes());
-      if (count > 0 && under_way + bytes > options_.credit_bytes) return;
+      if (!window.admits(bytes)) return;
       const std::uint32_t before = execution->slices_under_way();
       if (!execution->start_slice(*this)) break;
-      if (execution->slices_under_way() > before) {
-        under_way += bytes;
-        ++count;
-      }
+      if (execution->slices_under_way() > before) window.take(bytes);
     }
   }
 }

@@ -45,6 +45,9 @@ class Engine : private Carrier {
   // Requires: transports and bell outlive the engine.
   Engine(std::vector<Transport*> transports, Doorbell bell, EngineOptions options);
   ~Engine() override;
+  // Ends what is under way with an error. Nothing that was given by on_...() is called any more
+  // when this returns, so what they use may go.
+  void stop();
 
   // Begins an operation that a later wait() drives, and the engine's thread if `background`.
   std::shared_ptr<Execution> submit(OperationSpec spec, bool background);
@@ -118,6 +121,7 @@ class Engine : private Carrier {
   void check_deadlines(double now);
   double next_deadline() const;
   GroupState& state_of(std::uint32_t group);
+  void want_background();  // Requires: the lock is held.
   void background();
 
   std::vector<Transport*> transports_;

@@ -29,12 +29,12 @@ struct GroupOptions {
   int rank = 0;
   int ranks = 1;
   bool join = false;              // joins a running group instead of forming one
-  std::string interface_address;  // where to listen; "": 127.0.0.1 when all is on one host
+  std::string interface_address;  // where to listen; "": the one that reaches the store
   Seconds start_deadline_s = 60;
   Seconds deadline_s = 1800;    // of an operation that names none
   Seconds silence_s = 2.0;      // without a sign of life, after which a member is unreachable
   int streams = 2;              // TCP connections per pair
-  std::string congestion;       // TCP congestion control; "": reno
+  std::string congestion;       // TCP congestion control; "": the kernel's
   double pace_bytes_per_s = 0;  // 0: none
   int dscp = 0;
   bool encrypt = false;
@@ -131,7 +131,7 @@ class Group {
   virtual int joiners() const = 0;
   // Why the group is broken; empty: it is not.
   virtual std::string broken() const = 0;
-  // Members that died or left since the last change, in words: "rank 2 (member 2) died".
+  // Seats of those that the last reform() left out.
   virtual std::vector<int> lost_seats() const = 0;
   // For the recorder (docs/recorder.md): the next step begins here. Cost: below 100 ns.
   virtual void mark_step() = 0;

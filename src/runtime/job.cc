@@ -45,7 +45,7 @@ Job::~Job() {
   if (engine_ != nullptr) save_recording();
   drain(1);
   if (engine_ != nullptr) {
-    engine_->on_failure(nullptr);
+    engine_->stop();  // it tells the mesh of failures
     engine_->replace({}, EngineOptions{});  // gives back what it holds of the transports
   }
   tcp_.reset();   // tells the mesh and the engine of losses
@@ -394,7 +394,5 @@ GroupShape Job::shape_of(const std::vector<MemberId>& members) const {
   shape.costs = shape.one_host ? shared_memory_costs() : tcp_costs();
   return shape;
 }
-
-std::uint64_t Job::connections() { return mesh_->connections() + tcp_->counts().connections; }
 
 }  // namespace weft::runtime

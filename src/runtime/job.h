@@ -49,8 +49,6 @@ class Job {
   std::vector<SlowRank> slow_ranks(std::uint32_t group) const;
   // What this rank recorded last (docs/recorder.md).
   Recording recording() const;
-  std::uint64_t connections();
-  TransportCounts counts();
 
  private:
   explicit Job(GroupOptions options);

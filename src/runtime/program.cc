@@ -291,7 +291,6 @@ void summarise(EndpointProgram& program) {
     all += static_cast<double>(program.chunks.at(c));
   }
   const auto note = [&](const Step& step) {
-    for (const int peer : step.peers) program.peers.push_back(peer);
     if (step.kind == Kind::kSend && all > 0) {
       program.largest_message = std::max(program.largest_message, weight_of(step) / all);
     }
@@ -302,8 +301,6 @@ void summarise(EndpointProgram& program) {
       std::for_each(round.steps.begin(), round.steps.end(), note);
     }
   }
-  std::sort(program.peers.begin(), program.peers.end());
-  program.peers.erase(std::unique(program.peers.begin(), program.peers.end()), program.peers.end());
 }
 
 }  // namespace

@@ -26,7 +26,6 @@ std::shared_ptr<const EndpointProgram> point_program(bool sender) {
   program.in_place = true;
   program.chunks.count = 1;
   program.largest_message = 1;
-  program.peers = {sender ? 1 : 0};
   ProgramRound round;
   if (sender) {
     round.sends.push_back({.kind = collective::Kind::kSend,

@@ -4,18 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
+
+#include "base/stopwatch.h"
 
 namespace weft::runtime {
 namespace {
-
-constexpr std::uint16_t kMessage = 1;  // kind of frame; the other is the beat
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string label_of(MemberId member) { return fmt::format("member {}", member); }
 
@@ -54,7 +47,7 @@ Result<std::unique_ptr<Mesh>> Mesh::open(Reactor& reactor, const std::string& ad
   if (!listener.ok()) return listener.error();
   mesh->listener_ = std::move(*listener);
   reactor.call([raw] {
-    raw->last_beat_ns_ = raw->watched_since_ns_ = now_ns();
+    raw->last_beat_ns_ = raw->watched_since_ns_ = monotonic_ns();
     raw->timer_ = raw->reactor_.after(raw->options_.beat_s, [raw] { raw->beat(); });
   });
   return mesh;
@@ -140,12 +133,6 @@ std::string Mesh::waits_for() {
   return text;
 }
 
-std::size_t Mesh::connections() {
-  std::size_t count = 0;
-  reactor_.call([&] { count = links_.size(); });
-  return count;
-}
-
 void Mesh::accepted(const std::shared_ptr<Connection>& connection) {
   const auto member = member_of(connection->peer_label());
   if (!member || connection->purpose() != Purpose::kControl) {
@@ -158,7 +145,7 @@ void Mesh::accepted(const std::shared_ptr<Connection>& connection) {
 void Mesh::adopt(MemberId member, const std::shared_ptr<Connection>& connection) {
   // Both sides may have called each other at once; the connection before goes on being read.
   connection->set_events(events_for(member, false));
-  links_[member] = {connection, now_ns()};
+  links_[member] = {connection, monotonic_ns()};
   const auto asked = questioned_.find(member);
   if (asked == questioned_.end()) return;
   const Question question = asked->second;
@@ -182,7 +169,7 @@ Connection::Events Mesh::events_for(MemberId member, bool probing) {
   events.on_frame = [this, gone, member](std::uint16_t kind, ByteView body) {
     if (gone()) return;
     const auto link = links_.find(member);
-    if (link != links_.end()) link->second.heard_ns = now_ns();
+    if (link != links_.end()) link->second.heard_ns = monotonic_ns();
     if (kind == kMessage) {
       received(member, {reinterpret_cast<const char*>(body.data()), body.size()});
     }
@@ -227,7 +214,7 @@ void Mesh::connect(const MemberInfo& info, Seconds deadline_s, bool probing) {
   const auto connection = Connection::connect(reactor_, *address, settings_, Purpose::kControl,
                                               deadline_s, std::move(events));
   *slot = connection;
-  if (!probing) links_[info.id] = {connection, now_ns()};
+  if (!probing) links_[info.id] = {connection, monotonic_ns()};
 }
 
 void Mesh::closed(MemberId member, const Connection* which, const std::string& reason) {
@@ -291,17 +278,24 @@ std::string Mesh::name_of_member(MemberId member) const {
                   : fmt::format("rank {} (member {})", rank, member);
 }
 
-void Mesh::watch() {
+std::vector<MemberInfo> Mesh::neighbours() const {
   const View& view = reform_.current();
   const int size = static_cast<int>(view.members.size());
   const int rank = view.rank_of(self_);
-  watched_since_ns_ = now_ns();
-  for (int distance = 1; distance < size; distance *= 2) {
-    for (const int other : {(rank + distance) % size, (rank - distance % size + size) % size}) {
-      const MemberInfo& info = view.members[static_cast<std::size_t>(other)];
-      if (info.id == self_ || links_.contains(info.id) || self_ > info.id) continue;
-      connect(info, options_.silence_s, false);
+  std::vector<MemberInfo> found;
+  for (int distance = 1; distance < size && rank >= 0; distance *= 2) {
+    for (const int other : {(rank + distance) % size, (rank - distance + size) % size}) {
+      found.push_back(view.members[static_cast<std::size_t>(other)]);
     }
+  }
+  return found;
+}
+
+void Mesh::watch() {
+  watched_since_ns_ = monotonic_ns();
+  // Of two that watch each other the lesser calls.
+  for (const MemberInfo& info : neighbours()) {
+    if (self_ < info.id && !links_.contains(info.id)) connect(info, options_.silence_s, false);
   }
 }
 

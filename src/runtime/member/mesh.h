@@ -64,9 +64,10 @@ class Mesh {
   void leave();
   int joiners() const { return joiners_.load(); }
   std::string waits_for();
-  std::size_t connections();
 
  private:
+  static constexpr std::uint16_t kMessage = 1, kBeat = 2;  // kinds of frames
+
   struct Link {
     std::shared_ptr<Connection> connection;
     std::int64_t heard_ns = 0;
@@ -90,6 +91,7 @@ class Mesh {
   void probed(MemberId member, End end);
   void fence(std::uint32_t number);  // others go on without us
   void judge(MemberId member, Life life, const std::string& why);
+  std::vector<MemberInfo> neighbours() const;  // that this member watches, and they it
   void watch();
   void beat();
   void flush();  // what the agreement has to say

@@ -2,23 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "base/stopwatch.h"
 #include "runtime/member/mesh.h"
 
 namespace weft::runtime {
 namespace {
 
-constexpr std::uint16_t kBeat = 2;
 constexpr Seconds kGoodbye = 1;  // in which what a leaving member sent should have arrived
 constexpr Seconds kProbes[] = {0.03, 0.2, 0.3};  // how long each call to a lost member may take
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 
@@ -137,7 +130,7 @@ void Mesh::judge(MemberId member, Life life, const std::string& why) {
 }
 
 void Mesh::beat() {
-  const std::int64_t now = now_ns();
+  const std::int64_t now = monotonic_ns();
   const auto silence = static_cast<std::int64_t>(options_.silence_s * 1e9);
   timer_ = reactor_.after(options_.beat_s, [this] { beat(); });
   // Who did not run for so long was perhaps given up by the others.
@@ -159,16 +152,9 @@ void Mesh::beat() {
   }
   // Those that should have called us by now.
   if (!joining_ && now - watched_since_ns_ > silence) {
-    const View& view = reform_.current();
-    const int size = static_cast<int>(view.members.size());
-    const int rank = view.rank_of(self_);
-    for (int distance = 1; distance < size && rank >= 0; distance *= 2) {
-      for (const int other : {(rank + distance) % size, (rank - distance % size + size) % size}) {
-        const MemberId member = view.members[static_cast<std::size_t>(other)].id;
-        if (member != self_ && !links_.contains(member) &&
-            reform_.life_of(member) == Life::kAlive) {
-          question(member, "it never called");
-        }
+    for (const MemberInfo& member : neighbours()) {
+      if (!links_.contains(member.id) && reform_.life_of(member.id) == Life::kAlive) {
+        question(member.id, "it never called");
       }
     }
   }
