@@ -18,7 +18,7 @@ void Execution::agree(Carrier& carrier) {
     if (!agreement_sent_) {
       const MemberId to =
           (*spec_.members)[static_cast<std::size_t>((spec_.rank + distance) % size)];
-      std::byte* room = carrier.reserve({&to, 1}, opinion_bytes());
+      std::byte* room = carrier.reserve({&to, 1}, opinion_bytes(), false).at;
       if (room == nullptr) {
         blocked_ = 1;
         return;

@@ -74,10 +74,7 @@ void copy_twice(std::byte* target1, std::byte* target2, const std::byte* source,
 }
 
 void copy_bytes(std::byte* target, const std::byte* source, std::size_t bytes, bool streaming) {
-  // Shorter ones stay in the nearest cache, where plain stores are several times faster: 57 ns
-  // against 260 ns for 4 KiB, no difference at 128 KiB (bench/reduce_bench.cc, EPYC of the fourth
-  // generation).
-  constexpr std::size_t kLeastStreamed = 32 << 10;
+  constexpr std::size_t kLeastStreamed = 1 << 10;
   if (streaming && bytes >= kLeastStreamed) {
     HWY_DYNAMIC_DISPATCH(copy_around_caches)(raw(target), raw(source), bytes);
   } else if (bytes > 0) {

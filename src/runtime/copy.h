@@ -9,8 +9,9 @@ namespace weft::runtime {
 // One read, two writes.
 void copy_twice(std::byte* target1, std::byte* target2, const std::byte* source, std::size_t bytes);
 
-// `streaming` writes around the caches, which pays when nobody reads the target soon and it would
-// push something out that is read. Copies of less than 32 KiB are never streamed.
+// `streaming` writes around the caches, which pays when the target would push something out that is
+// read, or lies in the caches of another processor (shm/store_choice.h). Copies of less than 1 KiB
+// are never streamed.
 void copy_bytes(std::byte* target, const std::byte* source, std::size_t bytes, bool streaming);
 
 }  // namespace weft::runtime

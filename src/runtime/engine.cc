@@ -61,9 +61,10 @@ Engine::GroupState& Engine::state_of(std::uint32_t group) {
 }
 
 std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
-  auto execution = std::make_shared<Execution>(std::move(spec));
+  std::shared_ptr<Execution> execution;
   {
     const std::lock_guard lock(mutex_);
+    execution = execution_for(std::move(spec));
     const OperationKey key = execution->spec().key;
     const GroupState& state = state_of(key.group);
     if (stopping_) {
@@ -98,6 +99,17 @@ std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
     wanted_.notify_one();
     bell_.ring();  // somebody else may drive already
   }
+  return execution;
+}
+
+// One that ended, if nobody else holds it any more, so that repeated calls need no memory.
+std::shared_ptr<Execution> Engine::execution_for(OperationSpec spec) {
+  if (idle_ == nullptr || idle_.use_count() > 1) {
+    return std::make_shared<Execution>(std::move(spec));
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  std::shared_ptr<Execution> execution = std::move(idle_);
+  execution->restart(std::move(spec));
   return execution;
 }
 
@@ -234,6 +246,8 @@ void Engine::dispatch(Parcel parcel) {
 }
 
 void Engine::start_slices() {
+  const auto wants = [](const auto& execution) { return execution->wants_slice(); };
+  if (std::none_of(active_.begin(), active_.end(), wants)) return;
   CreditWindow window(options_.credit_bytes);
   for (const auto& execution : active_) {
     for (std::uint32_t i = 0; i < execution->slices_under_way(); ++i) {
@@ -359,10 +373,10 @@ std::size_t Engine::together(std::span<const MemberId> to) const {
   return count;
 }
 
-std::byte* Engine::reserve(std::span<const MemberId> to, std::size_t bytes) {
+Room Engine::reserve(std::span<const MemberId> to, std::size_t bytes, bool spare_caches) {
   reserved_ = transport_to(to[0]);
   // Nobody reaches a member that was just lost; the operation is about to be told.
-  return reserved_ == nullptr ? nullptr : reserved_->reserve(to, bytes);
+  return reserved_ == nullptr ? Room{} : reserved_->reserve(to, bytes, spare_caches);
 }
 
 void Engine::post(std::byte* room, std::span<const MemberId> to, const Header& header) {

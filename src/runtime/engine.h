@@ -100,7 +100,7 @@ class Engine : private Carrier {
   };
 
   std::size_t together(std::span<const MemberId> to) const override;
-  std::byte* reserve(std::span<const MemberId> to, std::size_t bytes) override;
+  Room reserve(std::span<const MemberId> to, std::size_t bytes, bool spare_caches) override;
   void post(std::byte* room, std::span<const MemberId> to, const Header& header) override;
   void compared(const OperationSpec& spec) override;
   void delivered(const Header& header, std::uint32_t chunks) override;
@@ -121,7 +121,8 @@ class Engine : private Carrier {
   void check_deadlines(double now);
   double next_deadline() const;
   GroupState& state_of(std::uint32_t group);
-  void want_background();  // Requires: the lock is held.
+  std::shared_ptr<Execution> execution_for(OperationSpec spec);  // Requires: the lock is held.
+  void want_background();                                        // Requires: the lock is held.
   void background();
 
   std::vector<Transport*> transports_;
@@ -132,6 +133,7 @@ class Engine : private Carrier {
   std::condition_variable wanted_;  // the background thread has something to drive
   bool driving_ = false, stopping_ = false;
   int waiters_ = 0;
+  std::shared_ptr<Execution> idle_;                 // the last that run() ended, for the next
   std::vector<std::shared_ptr<Execution>> active_;  // in order of priority, then submission
   std::vector<Stashed> stash_;
   std::vector<GroupState> groups_;

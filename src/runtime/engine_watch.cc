@@ -36,7 +36,10 @@ double steady_now() { return 1e-9 * static_cast<double>(monotonic_ns()); }
 
 Status Engine::run(OperationSpec spec) {
   const auto execution = submit(std::move(spec), false);
-  return wait(execution, execution->spec().submitted_ns);
+  Status status = wait(execution, execution->spec().submitted_ns);
+  const std::lock_guard lock(mutex_);
+  idle_ = execution;
+  return status;
 }
 
 Status Engine::wait(const std::shared_ptr<Execution>& execution) { return wait(execution, 0); }

@@ -16,30 +16,49 @@ namespace {
 using collective::Buffer;
 using collective::Kind;
 
-constexpr int kForwardable = 64;  // sends of a round that the bits of `ahead` can name
-
-void move_bytes(std::byte* target, const std::byte* source, std::size_t bytes) {
-  if (bytes > 0) std::memcpy(target, source, bytes);
-}
+// Messages of an operation of this length would push its own data out of the last cache.
+constexpr std::size_t kLargeBytes = 8 << 20;
 
 }  // namespace
 
-Execution::Execution(OperationSpec spec) : spec_(std::move(spec)) {
+Execution::Execution(OperationSpec spec) : spec_(std::move(spec)) { prepare(); }
+
+void Execution::restart(OperationSpec spec) {
+  // Lanes and scratch memory serve again where the program and the amounts are the same.
+  const bool same = spec.program == spec_.program && spec.call == spec_.call &&
+                    spec.slices == spec_.slices && spec.pairs == spec_.pairs;
+  if (!same) spare_.clear();
+  spec_ = std::move(spec);
+  own_input_.reset();
+  finished_ = failed_ = agreed_ = alarmed_ = agreement_sent_ = large_ = false;
+  failure_.clear();
+  ended_ns_ = 0;
+  step_ = 0;
+  agreement_round_ = blocked_ = 0;
+  next_slice_ = under_way_ = ended_ = 0;
+  slice_bytes_ = 0;
+  prepare();
+}
+
+void Execution::prepare() {
   low_ = high_ = {spec_.call, static_cast<std::uint32_t>(spec_.rank), 0};
   agreed_ = spec_.hears_all;
-  own_us_.resize(spec_.members->size());
+  own_us_.assign(spec_.members->size(), 0);
+  layout_.reset();
   if (spec_.program == nullptr) return;
   const EndpointProgram& program = *spec_.program;
   const std::size_t width = size_of(spec_.call.type);
   layout_.emplace(program, spec_.call.count, width, spec_.slices, spec_.pairs.get());
   runs_.resize(spec_.slices);
-  slice_bytes_ = static_cast<std::size_t>(spec_.call.count) * width / spec_.slices;
+  const std::size_t all_bytes = static_cast<std::size_t>(spec_.call.count) * width;
+  slice_bytes_ = all_bytes / spec_.slices;
+  large_ = all_bytes >= kLargeBytes;
   if (!program.in_place && !program.one_sum && spec_.input == spec_.output &&
       spec_.input != nullptr) {
     // Schedules that are not in place have one part in and one part out of the same size.
     const std::size_t bytes = static_cast<std::size_t>(spec_.call.count) * width;
     own_input_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    move_bytes(own_input_.get(), spec_.input, bytes);
+    copy_bytes(own_input_.get(), spec_.input, bytes, false);
     spec_.input = own_input_.get();
   }
 }
@@ -230,15 +249,15 @@ bool Execution::try_send(SliceRun& run, LaneRun& lane, const Step& step, Carrier
   while (lane.reached < all.size()) {
     const auto left = all.subspan(lane.reached);
     const auto to = left.first(left.size() == 1 ? 1 : carrier.together(left));
-    std::byte* room = carrier.reserve(to, bytes);
-    if (room == nullptr) return false;
-    std::byte* at = room;
+    const Room room = carrier.reserve(to, bytes, large_);
+    if (room.at == nullptr) return false;
+    std::byte* at = room.at;
     for (const Cell& cell : step.source) {
       const std::size_t size = layout_->count_of(run.slice, cell.chunk) * layout_->width();
-      move_bytes(at, address(run, cell), size);
+      copy_bytes(at, address(run, cell), size, room.around);
       at += size;
     }
-    carrier.post(room, to, header_for(run, lane, step));
+    carrier.post(room.at, to, header_for(run, lane, step));
     lane.reached += to.size();
   }
   lane.reached = 0;
@@ -257,63 +276,6 @@ bool Execution::try_step(SliceRun& run, LaneRun& lane, const Step& step, Carrier
   if (!try_forward(run, lane, step, *parcel, carrier)) apply(run, step, *parcel);
   carrier.delivered(parcel->header(), static_cast<std::uint32_t>(step.target.size()));
   return true;
-}
-
-bool Execution::try_forward(SliceRun& run, LaneRun& lane, const Step& step, const Parcel& parcel,
-                            Carrier& carrier) {
-  if (step.forwards < 0 || step.forwards >= kForwardable) return false;
-  const Step& send = spec_.program->lanes[lane.lane][lane.round + 1]
-                         .sends[static_cast<std::size_t>(step.forwards)];
-  const std::size_t bytes = parcel.header().bytes;
-  const auto to = members_of(send);
-  std::byte* room = carrier.reserve(to, bytes);
-  if (room == nullptr) return false;
-  std::byte* target = address(run, step.target[0]);
-  if (step.kind == Kind::kReceiveReduce) {
-    const std::byte* source = address(run, step.source[0]);
-    const std::size_t count = bytes / layout_->width();
-    if (step.target_unread) {
-      combine(room, source, parcel.payload(), count, spec_.call.type, spec_.call.reduce);
-    } else {
-      combine_twice(target, room, source, parcel.payload(), count, spec_.call.type,
-                    spec_.call.reduce);
-    }
-  } else if (step.target_unread) {
-    move_bytes(room, parcel.payload(), bytes);
-  } else {
-    copy_twice(target, room, parcel.payload(), bytes);
-  }
-  carrier.post(room, to, header_for(run, lane, send));
-  lane.ahead_next |= std::uint64_t{1} << step.forwards;
-  return true;
-}
-
-void Execution::apply(SliceRun& run, const Step& step, const Parcel& parcel) {
-  const std::byte* from = parcel.payload();
-  for (std::size_t i = 0; i < step.target.size(); ++i) {
-    const std::size_t count = layout_->count_of(run.slice, step.target[i].chunk);
-    std::byte* target = address(run, step.target[i]);
-    if (step.kind == Kind::kReceiveReduce) {
-      combine(target, address(run, step.source[i]), from, count, spec_.call.type,
-              spec_.call.reduce);
-    } else {
-      move_bytes(target, from, count * layout_->width());
-    }
-    from += count * layout_->width();
-  }
-}
-
-void Execution::work_locally(SliceRun& run, const Step& step) {
-  for (std::size_t i = 0; i < step.target.size(); ++i) {
-    const std::size_t count = layout_->count_of(run.slice, step.target[i].chunk);
-    std::byte* target = address(run, step.target[i]);
-    const std::byte* source = address(run, step.source[i]);
-    if (step.kind == Kind::kReduce) {
-      combine(target, target, source, count, spec_.call.type, spec_.call.reduce);
-    } else if (target != source) {
-      move_bytes(target, source, count * layout_->width());
-    }
-  }
 }
 
 void Execution::end_slice(SliceRun& run) {

@@ -51,7 +51,7 @@ class Carrier {
   // How many of the first destinations one message can be for. Ensures: at least 1.
   virtual std::size_t together(std::span<const MemberId> to) const = 0;
   // As in Transport. Requires: together(to) == to.size().
-  virtual std::byte* reserve(std::span<const MemberId> to, std::size_t bytes) = 0;
+  virtual Room reserve(std::span<const MemberId> to, std::size_t bytes, bool spare_caches) = 0;
   virtual void post(std::byte* room, std::span<const MemberId> to, const Header& header) = 0;
   // Called when the calls of all ranks were found equal.
   virtual void compared(const OperationSpec& spec) = 0;
@@ -62,6 +62,8 @@ class Carrier {
 class Execution {
  public:
   explicit Execution(OperationSpec spec);
+  // As if made anew, in the same memory. Requires: done(), clear() was called.
+  void restart(OperationSpec spec);
 
   const OperationSpec& spec() const { return spec_; }
   bool done() const { return finished_ || failed_; }
@@ -105,6 +107,7 @@ class Execution {
   std::vector<int> waited_for() const;
 
  private:
+  static constexpr int kForwardable = 64;  // sends of a round that the bits of `ahead` can name
   struct LaneRun {
     std::uint16_t lane = 0;
     bool blocked = false;  // waits for room
@@ -126,6 +129,7 @@ class Execution {
     std::uint32_t spare = 0;
   };
 
+  void prepare();
   void agree(Carrier& carrier);
   void finish_agreement();
   void merge(const Parcel& parcel);
@@ -142,6 +146,8 @@ class Execution {
   std::optional<Parcel> arrived(SliceRun& run, LaneRun& lane, const Step& step);
   bool try_forward(SliceRun& run, LaneRun& lane, const Step& step, const Parcel& parcel,
                    Carrier& carrier);
+  void combine_around(std::byte* target, std::byte* room, const std::byte* a, const std::byte* b,
+                      std::size_t bytes) const;
   void apply(SliceRun& run, const Step& step, const Parcel& parcel);
   void work_locally(SliceRun& run, const Step& step);
   void end_slice(SliceRun& run);
@@ -165,10 +171,13 @@ class Execution {
   std::vector<Parcel> early_;      // data that came before the calls were compared
   std::uint32_t next_slice_ = 0, under_way_ = 0, ended_ = 0;
   std::size_t slice_bytes_ = 0;
+  bool large_ = false;
   int blocked_ = 0;                              // lanes, and the agreement
   std::vector<std::unique_ptr<SliceRun>> runs_;  // by slice, those under way
   std::vector<std::unique_ptr<SliceRun>> spare_;
   std::vector<MemberId> to_;
+  std::vector<Parcel> summed_;  // of one sum, while it is made
+  std::vector<const std::byte*> sources_;
 };
 
 }  // namespace weft::runtime

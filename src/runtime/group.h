@@ -39,12 +39,12 @@ struct GroupOptions {
   int dscp = 0;
   bool encrypt = false;
   bool shared_memory = true;  // false: TCP also inside a host
-  double credit_bytes = 0;  // under way at a time; 0: 4 MiB inside a host, 16 MiB between hosts
-  std::string algorithm;  // of all-reduce; "": by size
-  std::string record;     // the recording goes to this file, with .rankN, at the end and on failure
-  std::string log_dir;    // for stacks-rankN.txt on a hang; "": none are saved
-  Seconds hang_s = 0;     // after which a late operation asks who is missing; 0: shortly before its
-                          // deadline
+  double credit_bytes = 0;    // under way at a time; 0: 4 MiB inside a host, 16 MiB between hosts
+  std::string algorithm;      // of all-reduce; "": by size
+  std::string record;   // the recording goes to this file, with .rankN, at the end and on failure
+  std::string log_dir;  // for stacks-rankN.txt on a hang; "": none are saved
+  Seconds hang_s = 0;   // after which a late operation asks who is missing; 0: shortly before its
+                        // deadline
 
   // From the environment that `weft launch` (or torchrun, with WEFT_STORE) gives. Errors name the
   // variable.

@@ -45,7 +45,7 @@ Job::~Job() {
   if (engine_ != nullptr) save_recording();
   drain(1);
   if (engine_ != nullptr) {
-    engine_->stop();  // it tells the mesh of failures
+    engine_->stop();                        // it tells the mesh of failures
     engine_->replace({}, EngineOptions{});  // gives back what it holds of the transports
   }
   tcp_.reset();   // tells the mesh and the engine of losses

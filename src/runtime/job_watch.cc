@@ -79,13 +79,15 @@ Progress Job::progress(MemberId from, const Progress& question) {
 void Job::take_own_times(const OperationSpec& spec, std::uint64_t step,
                          const std::vector<std::uint32_t>& own_us) {
   const std::lock_guard lock(times_mutex_);
-  const auto [place, fresh] = times_.try_emplace(
-      spec.key.group, GroupTimes{spec.key.epoch, OwnTimes(static_cast<int>(own_us.size()))});
-  GroupTimes& group = place->second;
-  if (!fresh && group.epoch != spec.key.epoch) {
-    group = {spec.key.epoch, OwnTimes(static_cast<int>(own_us.size()))};
+  auto place = times_.find(spec.key.group);
+  if (place == times_.end() || place->second.epoch != spec.key.epoch) {
+    place =
+        times_
+            .insert_or_assign(spec.key.group,
+                              GroupTimes{spec.key.epoch, OwnTimes(static_cast<int>(own_us.size()))})
+            .first;
   }
-  group.times.take(step, own_us);
+  place->second.times.take(step, own_us);
 }
 
 std::vector<SlowRank> Job::slow_ranks(std::uint32_t group) const {

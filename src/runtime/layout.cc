@@ -14,6 +14,8 @@ using collective::Operation;
 // floor(length * numerator / denominator) without overflow.
 __extension__ using Wide = unsigned __int128;
 std::uint64_t share(std::uint64_t length, std::uint64_t numerator, std::uint64_t denominator) {
+  constexpr std::uint64_t kNarrow = std::uint64_t{1} << 32;
+  if (length < kNarrow && numerator < kNarrow) return length * numerator / denominator;
   return static_cast<std::uint64_t>(Wide{length} * numerator / denominator);
 }
 
@@ -53,9 +55,12 @@ Layout::Layout(const EndpointProgram& program, std::uint64_t count, std::size_t 
 // Long ranges are cut where cache lines begin, for the sake of the vector code.
 std::uint64_t Layout::edge(std::uint64_t length, std::uint64_t numerator,
                            std::uint64_t denominator) const {
+  // Most calls have one slice or one chunk: the ends need no division.
+  if (numerator == 0) return 0;
+  if (numerator == denominator) return length;
   const std::uint64_t at = share(length, numerator, denominator);
   const std::uint64_t grain = std::max<std::uint64_t>(1, 64 / width_);
-  if (numerator == denominator || length / denominator < 16 * grain) return at;
+  if (length / denominator < 16 * grain) return at;
   return at / grain * grain;
 }
 
@@ -75,7 +80,8 @@ Layout::Range Layout::part_of(std::uint32_t j, std::uint64_t length) const {
     if (before_.empty()) return edge(length, i, per_part_);
     return before_.back() == 0 ? 0 : edge(length, before_[i], before_.back());
   };
-  return {at(j), at(j + 1) - at(j)};
+  const std::uint64_t first = at(j);
+  return {first, at(j + 1) - first};
 }
 
 std::uint64_t Layout::count_of(std::uint32_t slice, std::uint32_t chunk) const {

@@ -55,7 +55,6 @@ struct EndpointProgram {
   std::uint32_t scratch_cells = 0;
   std::uint32_t scratch_most_chunk = 0;  // cells of scratch hold any chunk: room for the largest
   double largest_message = 0;  // part of the weight of all chunks, at most, in one message
-
 };
 
 // Requires: collective::verify() accepts the schedule; endpoint < schedule.endpoints().

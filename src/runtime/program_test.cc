@@ -32,10 +32,10 @@ class Post : public Carrier {
   std::size_t together(std::span<const MemberId> to) const override {
     return to.size() > 1 ? to.size() - to.size() / 2 : 1;
   }
-  std::byte* reserve(std::span<const MemberId>, std::size_t bytes) override {
-    if (random_.chance(0.2)) return nullptr;
+  Room reserve(std::span<const MemberId>, std::size_t bytes, bool) override {
+    if (random_.chance(0.2)) return {};
     room_ = std::make_unique<std::byte[]>(bytes + 1);
-    return room_.get();
+    return {room_.get(), random_.chance(0.5)};
   }
   void post(std::byte* room, std::span<const MemberId> to, const Header& header) override {
     for (const MemberId member : to) {
@@ -61,7 +61,7 @@ class Nowhere : public Transport {
  public:
   std::size_t max_message() const override { return 0; }
   bool reaches(MemberId) const override { return false; }
-  std::byte* reserve(std::span<const MemberId>, std::size_t) override { return nullptr; }
+  Room reserve(std::span<const MemberId>, std::size_t, bool) override { return {}; }
   void post(std::byte*, std::span<const MemberId>, const Header&) override {}
   bool poll(Message&) override { return false; }
   void release(const Message&) override {}

@@ -46,6 +46,12 @@ struct Message {
   std::uint64_t token = 0;  // the transport's own
 };
 
+// Where a message is to be written.
+struct Room {
+  std::byte* at = nullptr;  // nullptr: there is none
+  bool around = false;      // around the caches is cheaper (copy_bytes())
+};
+
 // Counted once per member pair, for reports and the recorder.
 struct TransportCounts {
   std::uint64_t messages_sent = 0, messages_received = 0;
@@ -61,10 +67,11 @@ class Transport {
   virtual std::size_t max_message() const = 0;
   virtual bool reaches(MemberId member) const = 0;
 
-  // Memory for a message of `bytes` to all of `to`, or nullptr while there is no room; the doorbell
-  // rings when there may be. What is reserved must be posted.
+  // Memory for a message of `bytes` to all of `to`, or none while there is no room; the doorbell
+  // rings when there may be. What is reserved must be posted before the next is reserved.
+  // `spare_caches`: others of the caller's data should stay in them.
   // Requires: bytes <= max_message(); each of `to` is reached; `to` is not empty.
-  virtual std::byte* reserve(std::span<const MemberId> to, std::size_t bytes) = 0;
+  virtual Room reserve(std::span<const MemberId> to, std::size_t bytes, bool spare_caches) = 0;
   // Sends what stands in `room`. Requires: `room` came from reserve() with the same `to` and
   // header.bytes bytes. Messages to a member that died go nowhere.
   virtual void post(std::byte* room, std::span<const MemberId> to, const Header& header) = 0;

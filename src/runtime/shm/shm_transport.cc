@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/stopwatch.h"
 
 namespace weft::runtime {
 namespace {
@@ -71,20 +72,26 @@ bool ShmTransport::entries_free(std::span<const MemberId> to) const {
   });
 }
 
-std::byte* ShmTransport::reserve(std::span<const MemberId> to, std::size_t bytes) {
+Room ShmTransport::reserve(std::span<const MemberId> to, std::size_t bytes, bool spare_caches) {
   CHECK(bytes <= kSlotBytes && !to.empty());
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (entries_free(to)) {
       const int slot = free_slot();
-      if (slot >= 0) return own_->data[slot];
+      if (slot >= 0) {
+        const StoreChoice::Decision decision = stores_.next(bytes, spare_caches);
+        around_ = decision.around;
+        timed_since_ = decision.timed ? monotonic_ns() : 0;
+        return {own_->data[slot], around_};
+      }
     }
     // Announce the wish before looking again, so that whoever frees something sees it or we do.
     own_->wants_room.store(1, std::memory_order_seq_cst);
   }
-  return nullptr;
+  return {};
 }
 
 void ShmTransport::post(std::byte* room, std::span<const MemberId> to, const Header& header) {
+  if (timed_since_ != 0) stores_.tell(header.bytes, around_, monotonic_ns() - timed_since_);
   const auto slot = static_cast<std::uint32_t>((room - own_->data[0]) / kSlotBytes);
   std::uint64_t readers = 0;
   for (const MemberId member : to) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/shm/segment.h"
+#include "runtime/shm/store_choice.h"
 #include "runtime/transport.h"
 
 namespace weft::runtime {
@@ -22,7 +23,7 @@ class ShmTransport : public Transport {
 
   std::size_t max_message() const override { return kSlotBytes; }
   bool reaches(MemberId member) const override { return find(member) != nullptr; }
-  std::byte* reserve(std::span<const MemberId> to, std::size_t bytes) override;
+  Room reserve(std::span<const MemberId> to, std::size_t bytes, bool spare_caches) override;
   void post(std::byte* room, std::span<const MemberId> to, const Header& header) override;
   bool poll(Message& message) override;
   void release(const Message& message) override;
@@ -55,6 +56,9 @@ class ShmTransport : public Transport {
   std::size_t next_ = 0;             // of peers_, polled first
   std::vector<std::uint32_t> free_;  // slots, the last used one on top: it is still in the cache
   std::vector<std::uint32_t> busy_;
+  StoreChoice stores_;
+  bool around_ = false;           // how the message that is reserved is written
+  std::int64_t timed_since_ = 0;  // when it was reserved; 0: not timed
   TransportCounts counts_;
 };
 

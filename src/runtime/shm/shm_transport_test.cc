@@ -41,7 +41,7 @@ class ShmTransportTest : public testing::Test {
   // Whether there was room.
   bool send(MemberId from, const std::vector<MemberId>& to, std::uint32_t index,
             std::uint32_t bytes = 100) {
-    std::byte* room = at(from).reserve(to, bytes);
+    std::byte* room = at(from).reserve(to, bytes, false).at;
     if (room == nullptr) return false;
     std::memset(room, static_cast<int>(index), bytes);
     Header header;

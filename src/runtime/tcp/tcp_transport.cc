@@ -69,18 +69,18 @@ void TcpTransport::prepare(MemberId member) {
   reactor_.post([this, &peer, address] { connect_to(peer, address); });
 }
 
-std::byte* TcpTransport::reserve(std::span<const MemberId> to, std::size_t bytes) {
+Room TcpTransport::reserve(std::span<const MemberId> to, std::size_t bytes, bool) {
   CHECK(bytes <= kMaxMessage && !to.empty());
   const std::size_t size = sizeof(Header) + bytes;
   for (const MemberId member : to) {
     Peer& peer = peer_of(member);
-    if (!peer.has_room(size, settings_.credit_bytes)) return nullptr;
+    if (!peer.has_room(size, settings_.credit_bytes)) return {};
   }
   for (const MemberId member : to) {
     prepare(member);
     peer_of(member).queued += size;
   }
-  return pool_.take(size)->data() + sizeof(Header);
+  return {pool_.take(size)->data() + sizeof(Header)};
 }
 
 void TcpTransport::post(std::byte* room, std::span<const MemberId> to, const Header& header) {

@@ -53,7 +53,7 @@ class TcpTransport : public Transport {
 
   std::size_t max_message() const override { return kMaxMessage; }
   bool reaches(MemberId member) const override;
-  std::byte* reserve(std::span<const MemberId> to, std::size_t bytes) override;
+  Room reserve(std::span<const MemberId> to, std::size_t bytes, bool spare_caches) override;
   void post(std::byte* room, std::span<const MemberId> to, const Header& header) override;
   bool poll(Message& message) override;
   void release(const Message& message) override;

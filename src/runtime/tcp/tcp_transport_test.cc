@@ -63,7 +63,7 @@ class TcpTransportTest : public testing::Test {
     const std::int64_t end = monotonic_ns() + static_cast<std::int64_t>(kTestDeadline * 1e9);
     while (monotonic_ns() < end) {
       const std::uint32_t seen = bell.announce();
-      std::byte* room = at(from).reserve(to, bytes);
+      std::byte* room = at(from).reserve(to, bytes, false).at;
       if (room == nullptr) {
         bell.sleep(seen, 0.5);
         continue;
@@ -176,7 +176,7 @@ TEST_F(TcpTransportTest, CreditBoundsWhatWaitsAndTheDoorbellRingsForRoom) {
   int taken = 0;
   const std::vector<MemberId> to = {1};
   std::vector<std::byte*> rooms;
-  while (std::byte* room = at(0).reserve(to, 100'000)) {
+  while (std::byte* room = at(0).reserve(to, 100'000, false).at) {
     rooms.push_back(room);
     ASSERT_LT(++taken, 100);
   }
