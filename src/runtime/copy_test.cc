@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "runtime/vector_testing.h"
+#include "base/vector_testing.h"
 
 namespace weft::runtime {
 namespace {

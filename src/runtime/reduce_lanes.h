@@ -2,7 +2,7 @@
 // the number formats. Compiled once for each set of instructions, like reduce.cc, so it is included
 // there between hwy/foreach_target.h and the first namespace, and nowhere else.
 
-#include "runtime/vector_targets.h"
+#include "base/vector_targets.h"
 
 #include <hwy/highway.h>
 

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "runtime/reduce_testing.h"
-#include "runtime/vector_testing.h"
+#include "base/vector_testing.h"
 
 namespace weft::runtime {
 namespace {

@@ -1,4 +1,4 @@
-// The sets of instructions that vector code of this room is compiled for; included before Highway.
+// The sets of instructions that vector code is compiled for; included before Highway.
 //
 // On x86-64 there are two: SSE4.2 (every such processor since 2008) and AVX2. These loops wait for
 // caches and memory, so wider vectors would add code paths and little speed.

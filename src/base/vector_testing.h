@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "runtime/vector_targets.h"
+#include "base/vector_targets.h"
 
 // After the targets are chosen.
 #include <hwy/highway.h>
 
-namespace weft::runtime {
+namespace weft {
 
 inline std::vector<std::int64_t> vector_targets() { return hwy::SupportedAndGeneratedTargets(); }
 
@@ -35,4 +35,4 @@ class UseVectorTarget {
   }
 };
 
-}  // namespace weft::runtime
+}  // namespace weft

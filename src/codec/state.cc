@@ -1,0 +1,190 @@
+#include "codec/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace weft::codec {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x54534357, kVersion = 1;  // "WCST"
+// No codec has more of either; a file that claims so is broken.
+constexpr std::uint32_t kMostVectors = 8, kMostText = 4096;
+
+class Writer {
+ public:
+  template <typename T>
+  void put(T value) {
+    put(&value, sizeof value);
+  }
+  void put(const void* from, std::size_t bytes) {
+    const auto* begin = static_cast<const std::byte*>(from);
+    bytes_.insert(bytes_.end(), begin, begin + bytes);
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  // Zero, and good() false, when there are not enough bytes.
+  template <typename T>
+  T get() {
+    T value{};
+    get(&value, sizeof value);
+    return value;
+  }
+  void get(void* to, std::size_t bytes) {
+    good_ = good_ && bytes <= bytes_.size();
+    if (!good_ || bytes == 0) return;
+    std::memcpy(to, bytes_.data(), bytes);
+    bytes_ = bytes_.subspan(bytes);
+  }
+  // Nothing is allocated for more floats than there are bytes.
+  std::vector<float> floats(std::uint64_t count) {
+    good_ = good_ && count <= bytes_.size() / sizeof(float);
+    std::vector<float> values(good_ ? count : 0);
+    get(values.data(), values.size() * sizeof(float));
+    return values;
+  }
+  bool good() const { return good_; }
+  std::size_t left() const { return bytes_.size(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool good_ = true;
+};
+
+Error broken(std::string what) {
+  return Error{ErrorKind::kInvalidInput, "codec state refused: " + std::move(what), ""};
+}
+
+bool alike(const CodecState& a, const CodecState& b) {
+  return a.codec == b.codec && a.size == b.size && a.place.seed == b.place.seed &&
+         a.step == b.step && a.local.size() == b.local.size();
+}
+
+}  // namespace
+
+float* CodecState::residual(std::size_t first, std::size_t count) {
+  CHECK(count <= size && first <= size - count);
+  return local.empty() ? nullptr : local.front().data() + first;
+}
+
+bool operator==(const CodecState& a, const CodecState& b) {
+  return alike(a, b) && a.place.rank == b.place.rank && a.place.ranks == b.place.ranks &&
+         a.local == b.local && a.shared == b.shared;
+}
+
+std::vector<std::byte> save(const CodecState& state) {
+  Writer out;
+  out.put(kMagic);
+  out.put(kVersion);
+  out.put(static_cast<std::uint32_t>(state.codec.size()));
+  out.put(state.codec.data(), state.codec.size());
+  out.put(static_cast<std::uint64_t>(state.size));
+  out.put(state.place.rank);
+  out.put(state.place.ranks);
+  out.put(state.place.seed);
+  out.put(state.step);
+  out.put(static_cast<std::uint32_t>(state.local.size()));
+  out.put(static_cast<std::uint32_t>(state.shared.size()));
+  for (const auto& vector : state.local) out.put(vector.data(), vector.size() * sizeof(float));
+  for (const auto& vector : state.shared) {
+    out.put(static_cast<std::uint64_t>(vector.size()));
+    out.put(vector.data(), vector.size() * sizeof(float));
+  }
+  return out.take();
+}
+
+Result<CodecState> restore(std::span<const std::byte> bytes) {
+  Reader in(bytes);
+  if (in.get<std::uint32_t>() != kMagic) return broken("it does not begin as one");
+  if (const auto version = in.get<std::uint32_t>(); version != kVersion) {
+    return broken(fmt::format("its version is {}, this program reads {}", version, kVersion));
+  }
+  CodecState state;
+  const auto text_size = in.get<std::uint32_t>();
+  if (text_size > kMostText) return broken(fmt::format("a codec's name of {} bytes", text_size));
+  state.codec.resize(std::min<std::size_t>(text_size, in.left()));
+  in.get(state.codec.data(), text_size);
+  state.size = in.get<std::uint64_t>();
+  state.place.rank = in.get<std::uint32_t>();
+  state.place.ranks = in.get<std::uint32_t>();
+  state.place.seed = in.get<std::uint64_t>();
+  state.step = in.get<std::uint64_t>();
+  const auto locals = in.get<std::uint32_t>(), shared = in.get<std::uint32_t>();
+  if (!in.good()) return broken("it is cut short");
+  if (state.place.rank >= state.place.ranks) {
+    return broken(fmt::format("rank {} of {}", state.place.rank, state.place.ranks));
+  }
+  if (locals > kMostVectors || shared > kMostVectors) {
+    return broken(fmt::format("{} + {} vectors, at most {} each", locals, shared, kMostVectors));
+  }
+  for (std::uint32_t i = 0; i < locals; ++i) state.local.push_back(in.floats(state.size));
+  for (std::uint32_t i = 0; i < shared; ++i) {
+    state.shared.push_back(in.floats(in.get<std::uint64_t>()));
+  }
+  if (!in.good()) return broken("it is cut short");
+  if (in.left() > 0) return broken(fmt::format("{} bytes follow its end", in.left()));
+  return state;
+}
+
+Result<std::vector<CodecState>> spread(std::span<const CodecState> old, std::uint32_t ranks) {
+  CHECK(!old.empty() && ranks > 0);
+  for (const CodecState& state : old) {
+    if (alike(state, old.front())) continue;
+    return broken(fmt::format("rank {} has '{}' of {} values at step {}, rank {} '{}' of {} at {}",
+                              old.front().place.rank, old.front().codec, old.front().size,
+                              old.front().step, state.place.rank, state.codec, state.size,
+                              state.step));
+  }
+  CodecState model = old.front();
+  for (std::size_t v = 0; v < model.local.size(); ++v) {
+    for (std::size_t i = 0; i < model.size; ++i) {
+      double sum = 0;
+      for (const CodecState& state : old) sum += static_cast<double>(state.local[v][i]);
+      model.local[v][i] = static_cast<float>(sum / ranks);
+    }
+  }
+  std::vector<CodecState> all(ranks, model);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    all[rank].place = {rank, ranks, model.place.seed};
+  }
+  return all;
+}
+
+CodecState slice(const CodecState& state, std::size_t first, std::size_t count) {
+  CHECK(count <= state.size && first <= state.size - count);
+  CodecState part{state.codec, count, state.place, state.step, {}, state.shared};
+  for (const auto& vector : state.local) {
+    const auto begin = vector.begin() + static_cast<std::ptrdiff_t>(first);
+    part.local.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(count));
+  }
+  return part;
+}
+
+Result<CodecState> join(std::span<const CodecState> slices) {
+  CHECK(!slices.empty());
+  CodecState whole = slices.front();
+  for (const CodecState& part : slices.subspan(1)) {
+    if (part.codec != whole.codec || part.place.seed != whole.place.seed ||
+        part.local.size() != whole.local.size()) {
+      return broken(
+          fmt::format("a part of '{}' cannot follow one of '{}'", part.codec, whole.codec));
+    }
+    whole.size += part.size;
+    for (std::size_t v = 0; v < whole.local.size(); ++v) {
+      whole.local[v].insert(whole.local[v].end(), part.local[v].begin(), part.local[v].end());
+    }
+  }
+  return whole;
+}
+
+}  // namespace weft::codec

@@ -1,0 +1,60 @@
+// What a codec remembers of one tensor (or bucket) from step to step: a plain value that can be
+// saved, restored and spread over another number of ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace weft::codec {
+
+// Where a state lives. The seed is the same on all ranks: what must be drawn alike everywhere
+// (random-k's places) hangs on it alone, what must differ (rounding) also on the rank.
+struct Place {
+  std::uint32_t rank = 0, ranks = 1;
+  std::uint64_t seed = 1;
+};
+
+struct CodecState {
+  std::string codec;     // Codec::text() of the codec that made it
+  std::size_t size = 0;  // values of the tensor
+  Place place;
+  std::uint64_t step = 0;  // finished steps; the caller counts it up when one is over
+
+  // Vectors of which the sum over all ranks matters; the first, if any, is the residual of error
+  // feedback. All have `size` values.
+  std::vector<std::vector<float>> local;
+  // Vectors that are the same on every rank, such as PowerSGD's Q. Of any length.
+  std::vector<std::vector<float>> shared;
+
+  // The residual of values [first, first + count), or null where the codec keeps none.
+  float* residual(std::size_t first, std::size_t count);
+
+  friend bool operator==(const CodecState& a, const CodecState& b);
+};
+
+// Bytes of a state and back (layout: docs/codecs.md). Reading checks every number before it is
+// used; a state of another version, cut short or with bytes to spare is an error.
+// Cost: one copy.
+std::vector<std::byte> save(const CodecState& state);
+Result<CodecState> restore(std::span<const std::byte> bytes);
+
+// The states of `ranks` ranks in place of those of all old ranks, after members came or went. The
+// sum of each local vector over the ranks stays the same, but for one rounding to float.
+// Requires: at least one state and one rank. Ensures: an error when states are not of one codec,
+// size, seed and step. Cost: one pass over all vectors.
+Result<std::vector<CodecState>> spread(std::span<const CodecState> old, std::uint32_t ranks);
+
+// A state that covers only values [first, first + count) of a tensor, as the owner of a part has
+// for what it sends back. Shared vectors are copied. Requires: the range lies within the state.
+CodecState slice(const CodecState& state, std::size_t first, std::size_t count);
+
+// The inverse: one state from slices that follow each other from the first value on.
+// Requires: at least one slice. Ensures: an error when they are not of one codec and seed.
+Result<CodecState> join(std::span<const CodecState> slices);
+
+}  // namespace weft::codec
