@@ -1,0 +1,287 @@
+#include "sync/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sync/mixing.h"
+#include "sync/sampling.h"
+
+namespace weft::sync {
+namespace {
+
+std::vector<std::uint32_t> ranks_of(const std::vector<Member>& members) {
+  std::vector<std::uint32_t> ranks;
+  ranks.reserve(members.size());
+  for (const Member& member : members) ranks.push_back(member.rank);
+  return ranks;
+}
+
+}  // namespace
+
+std::uint64_t newcomer_round(const std::vector<Member>& members) {
+  std::uint64_t least = 0;
+  for (const Member& member : members) {
+    if (member.round > 0 && (least == 0 || member.round < least)) least = member.round;
+  }
+  return least;
+}
+
+Result<Machine> Machine::make(const Mode& mode, std::vector<Member> members, std::uint32_t self,
+                              std::uint32_t epoch) {
+  bool own_steps = false;
+  for (const Member& member : members) {
+    if (!(member.weight > 0) || !std::isfinite(member.weight)) {
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("the weight of rank {} is {}; it must be a number above 0",
+                               member.rank, member.weight),
+                   ""};
+    }
+    own_steps = own_steps || member.steps != 0;
+  }
+  if (own_steps && (mode.exchange != Exchange::kDeltas || mode.fragments > 1 || mode.overlap > 0 ||
+                    mode.adaptive || mode.threshold > 0 || mode.group > 0)) {
+    return Error{ErrorKind::kUnsupported,
+                 fmt::format("sync mode '{}' cannot have ranks with their own numbers of steps",
+                             mode_text(mode)),
+                 "fedavg, fednova, fedprox, scaffold, fedadam, slowmo and plain local can"};
+  }
+  if (mode.backup >= members.size()) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("backup is {}; with {} ranks it must be at most {}", mode.backup,
+                             members.size(), members.size() - 1),
+                 "leave more ranks whose gradients count"};
+  }
+  Machine machine;
+  machine.mode_ = mode;
+  machine.members_ = std::move(members);
+  machine.self_ = self;
+  machine.epoch_ = epoch;
+  machine.period_ = mode.period;
+  machine.plan_rounds();
+  return machine;
+}
+
+std::size_t Machine::place() const {
+  const auto at =
+      std::lower_bound(members_.begin(), members_.end(), self_,
+                       [](const Member& m, std::uint32_t rank) { return m.rank < rank; });
+  CHECK_MSG(at != members_.end() && at->rank == self_, "this rank is not among the members");
+  return static_cast<std::size_t>(at - members_.begin());
+}
+
+const Member& Machine::me() const { return members_[place()]; }
+
+std::uint32_t Machine::own_period() const { return me().steps > 0 ? me().steps : period_; }
+
+// 0 in a round to which this rank was not chosen.
+double Machine::weight_now() const {
+  if (mode_.participation >= 1) return me().weight;
+  const auto chosen = participants(mode_.seed, round_, members_.size(), mode_.participation);
+  return chosen[place()] ? me().weight : 0;
+}
+
+void Machine::plan_rounds() {
+  const std::uint64_t begin = std::max<std::uint64_t>(step_, mode_.warmup);
+  since_.assign(mode_.fragments, begin);
+  due_.clear();
+  for (std::uint64_t p = 1; p <= mode_.fragments; ++p) {
+    due_.push_back(begin + std::max<std::uint64_t>(1, own_period() * p / mode_.fragments));
+  }
+}
+
+// A rank that is behind the others takes over the state of one that is not. Under servers it asks
+// them instead and counts from the slowest; with neighbours only a newcomer has to.
+bool Machine::catch_up(Actions& out) {
+  std::uint64_t most = 0;
+  std::uint32_t from = self_;
+  for (const Member& member : members_) {
+    if (member.rank == self_) continue;
+    if (member.round > most) most = member.round, from = member.rank;
+  }
+  if (most <= round_ || (mode_.exchange == Exchange::kNeighbours && round_ > 0)) return false;
+  if (mode_.exchange == Exchange::kServers) {
+    if (round_ > 0) return false;
+    round_ = newcomer_round(members_);
+    step_ = round_ * period_;
+    plan_rounds();
+    pause(Pause::kAnswer, Action::Kind::kExchange, out);
+    out.back().weight = 0;  // nothing is pushed, and the clock stands
+    out.back().step = round_;
+    return true;
+  }
+  pause(Pause::kAdoption, Action::Kind::kAdopt, out);
+  out.back().from = from;
+  return true;
+}
+
+Actions Machine::start() {
+  Actions out;
+  waiting_ = true;
+  resume(Pause::kNone, out);
+  return out;
+}
+
+// Begins again what was under way, and waits for it after the step that is being taken, if one is.
+void Machine::resume(Pause before, Actions& out) {
+  if (catch_up(out)) {
+    waiting_ = true;
+    return;
+  }
+  const std::vector<Operation> again = std::exchange(under_way_, {});
+  for (const Operation& old : again) {
+    const Action& was = old.action;
+    if (was.what == What::kDeltas) since_[was.fragment] = was.step - was.steps;
+    loss_sum_ += was.loss * was.steps;
+    lr_ = was.lr;
+    lr_sum_ += was.lr_sum;
+    begin(was.what, was.fragment, was.weight > 0 ? me().weight : 0, out);
+    under_way_.back().needed = step_ + (waiting_ ? 0 : 1);
+  }
+  if (!waiting_) return;
+  if (before == Pause::kChoice) {
+    pause(Pause::kChoice, Action::Kind::kAnnounce, out);
+  } else if (again.empty() && local() && step_ >= due_[0]) {
+    begin_due(out);
+  }
+  go_on(out);
+}
+
+Actions Machine::stepped(const Step& step) {
+  CHECK_MSG(!waiting_, "a step was taken that was not asked for");
+  CHECK_MSG(!mode_.control || step.lr > 0, "control variates need the inner learning rate");
+  Actions out;
+  waiting_ = true;
+  const bool whole = local();
+  ++step_;
+  loss_sum_ += step.loss;
+  lr_ = step.lr;
+  lr_sum_ += step.lr;
+  if (whole) {
+    begin_due(out);
+  } else if (mode_.backup > 0) {
+    pause(Pause::kChoice, Action::Kind::kAnnounce, out);
+  } else {
+    begin(What::kGradients, 0, me().weight, out);
+  }
+  go_on(out);
+  return out;
+}
+
+void Machine::pause(Pause why, Action::Kind kind, Actions& out) {
+  Action action;
+  action.kind = kind;
+  action.id = (std::uint64_t{epoch_} << 32) | operations_++;
+  action.ranks = ranks_of(members_);
+  action.step = step_;
+  if (why == Pause::kAnswer) {
+    double total = 0;
+    for (const Member& member : members_) total += member.weight;
+    action.what = What::kDeltas;
+    action.step = round_ + 1;
+    action.steps = static_cast<std::uint32_t>(step_ - since_[0]);
+    action.weight = mode_.buffer > 0 ? 1 : me().weight / total;
+  }
+  pause_ = why;
+  pause_id_ = action.id;
+  out.push_back(std::move(action));
+}
+
+// Who takes part in an average of parameters: the group of a hierarchy, or neighbours.
+void Machine::choose_partners(Action& action) const {
+  const std::size_t self = place();
+  if (mode_.exchange != Exchange::kNeighbours) {
+    const std::size_t first = self / mode_.group * mode_.group;
+    const std::size_t last = std::min<std::size_t>(first + mode_.group, members_.size());
+    action.ranks.clear();
+    for (std::size_t i = first; i < last; ++i) action.ranks.push_back(members_[i].rank);
+    return;
+  }
+  action.ranks.clear();
+  const auto count = static_cast<std::uint32_t>(members_.size());
+  std::vector<std::pair<std::uint32_t, double>> heard;
+  for (const MixingEntry& entry : mixing_row(mode_.graph, count, operations_)) {
+    heard.emplace_back(members_[(self + count - entry.offset) % count].rank, entry.weight);
+    if (entry.offset != 0) action.targets.push_back(members_[(self + entry.offset) % count].rank);
+  }
+  std::sort(heard.begin(), heard.end());
+  for (const auto& [rank, weight] : heard) {
+    action.ranks.push_back(rank);
+    action.weights.push_back(weight);
+  }
+  std::sort(action.targets.begin(), action.targets.end());
+}
+
+void Machine::begin(What what, std::uint32_t fragment, double weight, Actions& out) {
+  Action action;
+  action.kind = Action::Kind::kAverage;
+  action.what = what;
+  action.fragment = fragment;
+  action.ranks = ranks_of(members_);
+  if (what == What::kParameters) choose_partners(action);
+  action.id = (std::uint64_t{epoch_} << 32) | operations_++;
+  action.weight = weight;
+  action.member_weight = me().weight;
+  for (const Member& member : members_) {
+    if (std::binary_search(action.ranks.begin(), action.ranks.end(), member.rank)) {
+      action.member_total += member.weight;
+    }
+  }
+  action.step = step_;
+  const std::uint64_t taken = step_ - since_[0];
+  action.steps = what == What::kDeltas ? static_cast<std::uint32_t>(step_ - since_[fragment]) : 1;
+  if (what == What::kGradients) {
+    action.loss = loss_sum_;
+  } else if (taken > 0) {
+    action.loss = loss_sum_ / static_cast<double>(taken);
+  }
+  action.lr = lr_;
+  action.lr_sum = lr_sum_;
+  if (what == What::kGradients || (what == What::kDeltas && fragment == 0)) {
+    loss_sum_ = lr_sum_ = 0;
+  }
+  std::uint64_t needed = step_;
+  if (what == What::kDeltas) {
+    needed += mode_.overlap;
+    since_[fragment] = step_;
+  }
+  under_way_.push_back({action, needed, false, {}});
+  out.push_back(std::move(action));
+}
+
+// After a local step: whatever has come to its turn.
+void Machine::begin_due(Actions& out) {
+  switch (mode_.exchange) {
+    case Exchange::kGradients:
+      return;
+    case Exchange::kServers:
+      if (step_ >= due_[0]) pause(Pause::kAnswer, Action::Kind::kExchange, out);
+      return;
+    case Exchange::kNeighbours:
+      if (step_ < due_[0]) return;
+      begin(What::kParameters, 0, me().weight, out);
+      since_[0] = step_;
+      due_[0] = step_ + own_period();
+      return;
+    case Exchange::kDeltas:
+      break;
+  }
+  if (mode_.threshold > 0) {
+    if (step_ >= due_[0]) pause(Pause::kVote, Action::Kind::kVote, out);
+    return;
+  }
+  bool any = false;
+  for (std::uint32_t p = 0; p < due_.size(); ++p) {
+    if (step_ < due_[p]) continue;
+    begin(What::kDeltas, p, weight_now(), out);
+    due_[p] = step_ + own_period();
+    any = true;
+  }
+  if (!any && mode_.group > 0 && step_ > since_[0] && (step_ - since_[0]) % mode_.inner == 0) {
+    begin(What::kParameters, 0, me().weight, out);
+  }
+}
+
+}  // namespace weft::sync

@@ -1,0 +1,174 @@
+// One rank of a training job under a synchronisation mode, as a state machine: it is told what
+// happened and says what to do. Live ranks and the simulator drive the same machine; the numbers
+// themselves are sync/replica.h's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "sync/mode.h"
+
+namespace weft::sync {
+
+// A rank of the job.
+struct Member {
+  std::uint32_t rank = 0;
+  double weight = 1;        // of its work: its share of the batch, its number of examples
+  std::uint32_t steps = 0;  // local steps of a round; 0: the mode's period
+  std::uint64_t round = 0;  // its Machine::round(), when members change
+
+  bool operator==(const Member&) const = default;
+};
+
+// Where a newcomer among shard servers' ranks begins to count: the least round of those who have
+// one.
+std::uint64_t newcomer_round(const std::vector<Member>& members);
+
+enum class What : std::uint8_t { kGradients, kDeltas, kParameters };
+
+// What is summed along with every average: each rank adds its weight times 1, steps and loss.
+struct Totals {
+  double weight = 0, steps = 0, loss = 0;
+
+  bool operator==(const Totals&) const = default;
+};
+
+struct Action {
+  enum class Kind : std::uint8_t {
+    kAverage,   // sum contributions over `ranks`, or, with `targets`, swap with neighbours; then
+                // arrived(id). Do not wait for it: a kProceed may follow at once.
+    kApply,     // what arrived as `id` is to be applied now
+    kExchange,  // push the way since the last exchange to every shard server, get its parameters
+                // in return; then answered(id)
+    kVote,      // find the largest drift over `ranks`; then voted(id)
+    kAnnounce,  // tell the ballot (sync/straggler.h) that the gradients of `step` are there; when
+                // it has chosen, chosen(step) at every rank
+    kAgree,    // the parameters of this moment are the agreed ones (all ranks have the same)
+    kAdopt,    // drop the step being taken; copy parameters, agreed parameters, outer memory and
+               // save() from rank `from`; then adopt(). Comes alone.
+    kProceed,  // take the next step: to the gradients only, or `whole`, with the inner optimizer
+  };
+  Kind kind = Kind::kProceed;
+  std::uint64_t id = 0;  // of the operation; the same at all ranks that take part
+  What what = What::kGradients;
+  std::uint32_t fragment = 0;          // of Mode::fragments; all of it for gradients and parameters
+  std::vector<std::uint32_t> ranks;    // that take part, ascending; of neighbours: those heard from
+  std::vector<double> weights;         // only with neighbours: of each of `ranks`
+  std::vector<std::uint32_t> targets;  // only with neighbours: who hears from this rank
+  double weight = 0;                   // of this rank's contribution; 0: its work does not count
+  double member_weight = 0;            // of this rank, whether its work counts or not
+  double member_total = 0;             // the sum of those over `ranks`
+  std::uint32_t steps = 0;             // that the contribution holds
+  double loss = 0;                     // mean over those steps
+  double lr = 0;                       // inner learning rate of the last of those steps
+  double lr_sum = 0;                   // and the sum over them
+  std::uint64_t step = 0;              // kAnnounce; kExchange: this rank's clock
+  std::uint32_t from = 0;              // kAdopt
+  bool whole = false;                  // kProceed
+
+  bool operator==(const Action&) const = default;
+};
+using Actions = std::vector<Action>;
+
+// Requires of the driver: actions are carried out in order; every event is told at most once; an
+// operation with the same id reaches all its ranks or, after a change of members, none that goes
+// on. Nothing else is assumed of order or timing between ranks.
+// Ensures: kProceed is given exactly when the rank may take its next step. All ranks that are told
+// the same results give the same averages in the same order. Cost: O(members) an event.
+class Machine {
+ public:
+  // Requires: `self` is in `members`, ranks ascending. An error when mode and members do not go
+  // together.
+  static Result<Machine> make(const Mode& mode, std::vector<Member> members, std::uint32_t self,
+                              std::uint32_t epoch = 0);
+
+  // Comes first, also after restore().
+  Actions start();
+
+  struct Step {
+    double loss = 0;  // needed by adaptive periods only
+    double lr = 0;    // of the inner optimizer; needed with control variates, used by SlowMo
+  };
+  // The step that the last kProceed asked for is taken.
+  Actions stepped(const Step& step);
+  Actions arrived(std::uint64_t id, const Totals& totals);
+  Actions answered(std::uint64_t id);
+  Actions voted(std::uint64_t id, double largest);
+  // A rank that has not come to the end of `step` is not among `ranks` and drops it: it takes the
+  // others' average and goes on with the next.
+  Actions chosen(std::uint64_t step, const std::vector<std::uint32_t>& ranks);
+  // Operations under way are void; those that are still needed begin anew in the new epoch.
+  // Requires: every member's `round` is what its own machine says; a new one's is 0.
+  Actions change_members(std::vector<Member> members, std::uint32_t epoch);
+  // Requires: the last action was kAdopt. `saved` is the other rank's save().
+  Result<Actions> adopt(std::string_view saved);
+
+  const Mode& mode() const { return mode_; }
+  std::uint64_t step() const { return step_; }    // taken by this rank; its clock
+  std::uint64_t round() const { return round_; }  // averages applied
+  std::uint32_t period() const { return period_; }
+  const std::vector<Member>& members() const { return members_; }
+  std::uint32_t self() const { return self_; }
+  bool waiting() const { return waiting_; }
+
+  // Text, versioned. Operations under way are not part of it: they begin anew after restore().
+  std::string save() const;
+  // With any members and any self: what belongs to ranks is made anew from them. The text may be
+  // damaged or hostile; then there is an error. Requires: `self` is in `members`.
+  static Result<Machine> restore(std::string_view saved, std::vector<Member> members,
+                                 std::uint32_t self, std::uint32_t epoch = 0);
+
+  bool operator==(const Machine&) const = default;
+
+ private:
+  // An average that was begun and is not applied yet.
+  struct Operation {
+    Action action;
+    std::uint64_t needed = 0;  // the step after which nothing goes on without it
+    bool arrived = false;
+    Totals totals;
+
+    bool operator==(const Operation&) const = default;
+  };
+  enum class Pause : std::uint8_t { kNone, kVote, kChoice, kAnswer, kAdoption };
+
+  Machine() = default;
+  const Member& me() const;
+  std::size_t place() const;  // of this rank among the members
+  bool local() const { return mode_.exchange != Exchange::kGradients && step_ >= mode_.warmup; }
+  double weight_now() const;
+  std::uint32_t own_period() const;
+  void plan_rounds();
+  bool catch_up(Actions& out);
+  void resume(Pause before, Actions& out);
+  void pause(Pause why, Action::Kind kind, Actions& out);
+  void begin(What what, std::uint32_t fragment, double weight, Actions& out);
+  void choose_partners(Action& action) const;
+  void begin_due(Actions& out);
+  void drop_step(Actions& out);
+  void apply_arrived(Actions& out);
+  void adapt(const Totals& totals);
+  void go_on(Actions& out);
+
+  Mode mode_;
+  std::vector<Member> members_;
+  std::uint32_t self_ = 0, epoch_ = 0, operations_ = 0;
+  std::uint64_t step_ = 0, round_ = 0;
+  std::uint32_t period_ = 1;
+  std::vector<std::uint64_t> due_;    // by fragment: the step after which it is exchanged
+  std::vector<std::uint64_t> since_;  // by fragment: the step after which it was exchanged last
+  double loss_sum_ = 0, lr_ = 0, lr_sum_ = 0;  // since since_[0]
+  double first_loss_ = 0;                      // of the first average; 0: none yet
+  std::vector<Operation> under_way_;           // in order of beginning
+  Pause pause_ = Pause::kNone;
+  std::uint64_t pause_id_ = 0;
+  std::uint64_t dropped_ =
+      0;                 // a step, not yet begun, that the others have chosen without this rank
+  bool waiting_ = true;  // no kProceed is out
+  bool agreed_ = false;  // kAgree was given
+};
+
+}  // namespace weft::sync

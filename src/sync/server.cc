@@ -1,0 +1,135 @@
+#include "sync/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sync/state_text.h"
+
+namespace weft::sync {
+namespace {
+
+constexpr std::string_view kHeading = "weft-sync-shard 1";
+constexpr std::uint64_t kMostWorkers = 1 << 20;
+
+}  // namespace
+
+ShardServer::ShardServer(const Mode& mode, const std::vector<Member>& members) : mode_(mode) {
+  for (const Member& member : members) workers_[member.rank] = {};
+}
+
+std::uint64_t ShardServer::slowest() const {
+  std::uint64_t least = workers_.empty() ? 0 : kMostInState;
+  for (const auto& [rank, worker] : workers_) least = std::min(least, worker.clock);
+  return least;
+}
+
+void ShardServer::answer_ready(ServerActions& out) {
+  const std::uint64_t least = slowest();
+  for (auto& [rank, worker] : workers_) {
+    if (!worker.waiting || worker.clock - least > mode_.bound) continue;
+    worker.waiting = false;
+    worker.version = version_;
+    out.push_back({ServerAction::Kind::kAnswer, rank, 1});
+  }
+}
+
+Result<ServerActions> ShardServer::pushed(std::uint32_t rank, std::uint64_t clock) {
+  const auto at = workers_.find(rank);
+  if (at == workers_.end() || clock > at->second.clock + 1) {
+    return Error{ErrorKind::kInvalidInput,
+                 at == workers_.end()
+                     ? fmt::format("rank {} pushed to a shard; it is not a member", rank)
+                     : fmt::format("rank {} pushed for clock {}; its last was {}", rank, clock,
+                                   at->second.clock),
+                 "give all ranks the same members"};
+  }
+  ServerActions out;
+  Worker& worker = at->second;
+  if (clock > worker.clock) {
+    worker.clock = clock;
+    if (mode_.buffer == 0) {
+      out.push_back({ServerAction::Kind::kAdd, rank, 1});
+      ++version_;
+    } else {
+      // Ways that started from an older shard count less (Nguyen et al. 2022, staleness scaling).
+      const auto stale = static_cast<double>(version_ - worker.version);
+      out.push_back({ServerAction::Kind::kCollect, rank, 1 / std::sqrt(1 + stale)});
+      if (++collected_ >= mode_.buffer) {
+        out.push_back({ServerAction::Kind::kMove, rank, mode_.outer.lr / mode_.buffer});
+        collected_ = 0;
+        ++version_;
+      }
+    }
+  }
+  worker.waiting = true;
+  answer_ready(out);
+  return out;
+}
+
+void ShardServer::change_members(const std::vector<Member>& members) {
+  std::map<std::uint32_t, Worker> now;
+  for (const Member& member : members) {
+    const auto at = workers_.find(member.rank);
+    Worker& worker = now[member.rank];
+    worker = at != workers_.end() ? at->second : Worker{newcomer_round(members), version_, false};
+    worker.waiting = false;
+  }
+  workers_ = std::move(now);
+}
+
+std::string ShardServer::save() const {
+  std::string text = fmt::format("{}\nmode {}\nversion {}\ncollected {}\nworkers {}\n", kHeading,
+                                 mode_text(mode_), version_, collected_, workers_.size());
+  for (const auto& [rank, worker] : workers_) {
+    text += fmt::format("worker {} {} {}\n", rank, worker.clock, worker.version);
+  }
+  return seal(std::move(text));
+}
+
+Result<ShardServer> ShardServer::restore(std::string_view saved,
+                                         const std::vector<Member>& members) {
+  StateReader reader(saved, kHeading);
+  const auto mode = parse_mode(reader.line("mode"));
+  if (!mode.ok() || mode->exchange != Exchange::kServers) {
+    reader.refuse(mode.ok() ? "its mode has no shard servers" : mode.error().what);
+    return *reader.finish();
+  }
+  ShardServer server(*mode, {});
+  server.version_ = reader.whole("version", 0, kMostInState);
+  server.collected_ = static_cast<std::uint32_t>(
+      reader.whole("collected", 0, mode->buffer > 0 ? mode->buffer - 1 : 0));
+  const std::uint64_t count = reader.whole("workers", 0, kMostWorkers);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto v = reader.wholes("worker", 3, kMostInState);
+    if (v.size() != 3 || v[0] >= kUnbounded || v[2] > server.version_) {
+      reader.refuse("a worker of the shard has values that cannot be");
+      break;
+    }
+    server.workers_[static_cast<std::uint32_t>(v[0])] = {v[1], v[2], false};
+  }
+  if (auto error = reader.finish()) return *error;
+  server.change_members(members);
+  return server;
+}
+
+std::vector<ShardMove> reshard(std::size_t size, std::uint32_t servers_before,
+                               std::uint32_t servers_after) {
+  std::vector<ShardMove> moves;
+  std::uint32_t from = 0;
+  for (std::uint32_t to = 0; to < servers_after; ++to) {
+    const Range wanted = part_of(size, servers_after, to);
+    const std::size_t end = wanted.from + wanted.size;
+    for (std::size_t at = wanted.from; at < end;) {
+      Range held = part_of(size, servers_before, from);
+      while (held.from + held.size <= at) held = part_of(size, servers_before, ++from);
+      const std::size_t until = std::min(end, held.from + held.size);
+      if (from != to) moves.push_back({from, to, {at, until - at}});
+      at = until;
+    }
+  }
+  return moves;
+}
+
+}  // namespace weft::sync

@@ -1,0 +1,85 @@
+// A shard server: a rank that also holds a part of the parameters for SSP, ASP and FedBuff. Its
+// vector clock, buffer and answers as a state machine; the numbers are the caller's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "sync/machine.h"
+#include "sync/replica.h"
+
+namespace weft::sync {
+
+struct ServerAction {
+  enum class Kind : std::uint8_t {
+    kAdd,      // shard -= scale × the way that just came
+    kCollect,  // buffer += scale × the way that just came
+    kMove,     // shard -= scale × buffer; buffer = 0
+    kAnswer,   // send the shard to `rank`
+  };
+  Kind kind = Kind::kAdd;
+  std::uint32_t rank = 0;
+  double scale = 1;
+
+  bool operator==(const ServerAction&) const = default;
+};
+using ServerActions = std::vector<ServerAction>;
+
+// The clock of a rank is the number of its exchanges, as Action::step says it. A rank gets its
+// answer, and so begins its next round, when the slowest rank's clock is at most `bound` behind its
+// own: clocks of ranks at work never differ by more (Ho et al. 2013). Every shard keeps this on its
+// own, so that it holds for ranks that wait for all shards.
+class ShardServer {
+ public:
+  ShardServer(const Mode& mode, const std::vector<Member>& members);
+
+  // A way came from `rank`, which thereby reaches `clock`. A clock that was reached before is a
+  // repetition: the way is not counted again, the answer is given again.
+  // Requires: a member; clock at most one above its last, which the protocol ensures, else an
+  // error.
+  Result<ServerActions> pushed(std::uint32_t rank, std::uint64_t clock);
+  // Those who left no longer hold others up; newcomers count from the slowest (newcomer_round). Who
+  // waited for an answer pushes again in the new epoch.
+  void change_members(const std::vector<Member>& members);
+
+  std::uint64_t slowest() const;
+  std::uint64_t version() const { return version_; }  // how often the shard was changed
+
+  std::string save() const;
+  // With any members. Requires as change_members.
+  static Result<ShardServer> restore(std::string_view saved, const std::vector<Member>& members);
+
+  bool operator==(const ShardServer&) const = default;
+
+ private:
+  struct Worker {
+    std::uint64_t clock = 0;
+    std::uint64_t version = 0;  // of the shard that it has
+    bool waiting = false;
+
+    bool operator==(const Worker&) const = default;
+  };
+  void answer_ready(ServerActions& out);
+
+  Mode mode_;
+  std::map<std::uint32_t, Worker> workers_;
+  std::uint64_t version_ = 0;
+  std::uint32_t collected_ = 0;
+};
+
+// What must move when the number of servers changes: shard `from` of the old ones, held by server
+// index `from`, gives these places to server index `to`. Only pieces that change hands, ascending.
+struct ShardMove {
+  std::uint32_t from = 0, to = 0;
+  Range places;
+
+  bool operator==(const ShardMove&) const = default;
+};
+std::vector<ShardMove> reshard(std::size_t size, std::uint32_t servers_before,
+                               std::uint32_t servers_after);
+
+}  // namespace weft::sync

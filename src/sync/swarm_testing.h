@@ -1,0 +1,374 @@
+// Ranks in one process under virtual time: drives machines, replicas and shard servers as the live
+// runtime does, with delays that a test chooses. For tests of this room and of others.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "sync/machine.h"
+#include "sync/replica.h"
+#include "sync/server.h"
+#include "sync/straggler.h"
+
+namespace weft::sync {
+
+struct SwarmOptions {
+  Mode mode;
+  std::vector<Member> members;
+  std::vector<double> start;  // parameters
+  double lr = 0.1;            // of the inner optimizer, plain gradient descent
+  std::function<void(std::uint32_t rank, std::span<const double> at, std::span<double> out)>
+      gradient;
+  std::function<double(std::uint32_t rank, std::span<const double> at)> loss;
+  std::function<Seconds(std::uint32_t rank)> step_s = [](std::uint32_t) { return 1.0; };
+  std::function<Seconds()> message_s = [] { return 0.0; };
+  std::uint32_t servers = 1;  // shards, for the modes that have them
+};
+
+// Under sync modes with all delays 0 everything happens in order of rank.
+class Swarm {
+ public:
+  using Values = std::vector<double>;
+
+  explicit Swarm(SwarmOptions options) : options_(std::move(options)) {
+    for (const Member& member : options_.members) {
+      auto machine = Machine::make(options_.mode, options_.members, member.rank);
+      CHECK_MSG(machine.ok(), machine.error().what.c_str());
+      add_rank(member.rank, std::move(*machine), options_.start);
+    }
+    make_servers();
+    ballot_.emplace(static_cast<std::uint32_t>(options_.members.size()), options_.mode.backup);
+    for (const Member& member : options_.members)
+      act(member.rank, rank(member.rank).machine.start());
+  }
+
+  struct Rank {
+    Machine machine;
+    Replica<double> replica;
+    Values parameters, gradient;
+    std::uint64_t task = 0;            // number of the step being taken; older ones are dropped
+    Seconds busy = 0;                  // spent in steps
+    std::vector<std::uint64_t> begun;  // clock at the beginning of each step
+    std::map<std::uint64_t, Values> sums;
+    std::map<std::uint64_t, std::vector<Values>> heard;
+    std::map<std::uint64_t, std::uint32_t> shards_missing;
+    Action exchange;
+    bool whole = false;  // the step being taken ends with the optimizer
+  };
+  Rank& rank(std::uint32_t rank) { return *ranks_.at(rank); }
+  Seconds now() const { return now_; }
+  std::uint64_t messages() const { return messages_; }  // averages begun, over all ranks
+  std::vector<ShardServer>& servers() { return servers_; }
+  // Called at the beginning of each step.
+  std::function<void(std::uint32_t rank)> on_begin;
+
+  // Handles one event; false when nothing is left to happen.
+  bool turn() {
+    if (queue_.empty()) return false;
+    const Entry entry = queue_.top();
+    queue_.pop();
+    now_ = entry.at;
+    (*entry.what)();
+    return true;
+  }
+  // Until every rank has taken so many steps. Requires: the mode lets them.
+  void run_steps(std::uint64_t steps) {
+    while (!all([&](Rank& r) { return r.machine.step() >= steps; })) CHECK_MSG(turn(), "stuck");
+  }
+  void run_rounds(std::uint64_t rounds) {
+    while (!all([&](Rank& r) { return r.machine.round() >= rounds; })) CHECK_MSG(turn(), "stuck");
+  }
+  void run_until(Seconds time) {
+    while (!queue_.empty() && queue_.top().at <= time) turn();
+    now_ = time;
+  }
+  // Everything under way is lost; the ranks in `members` go on, new ones begin.
+  void change_members(std::vector<Member> members) {
+    ++epoch_;
+    queue_ = {};
+    sums_.clear(), votes_.clear(), letters_.clear();
+    std::map<std::uint32_t, std::unique_ptr<Rank>> before = std::exchange(ranks_, {});
+    for (Member& member : members) {
+      const auto at = before.find(member.rank);
+      member.round = at != before.end() ? at->second->machine.round() : 0;
+    }
+    options_.members = members;
+    for (const Member& member : members) {
+      if (auto at = before.find(member.rank); at != before.end()) {
+        ranks_[member.rank] = std::move(at->second);
+      } else {
+        auto machine = Machine::make(options_.mode, members, member.rank, epoch_);
+        CHECK(machine.ok());
+        add_rank(member.rank, std::move(*machine), Values(options_.start.size()));
+      }
+    }
+    for (ShardServer& server : servers_) server.change_members(members);
+    ballot_.emplace(static_cast<std::uint32_t>(members.size()), options_.mode.backup);
+    for (const Member& member : members) {
+      Rank& r = rank(member.rank);
+      const bool fresh = before.find(member.rank) == before.end();
+      r.sums.clear(), r.heard.clear(), r.shards_missing.clear();
+      const bool taking = !fresh && !r.machine.waiting();
+      act(member.rank, fresh ? r.machine.start() : r.machine.change_members(members, epoch_));
+      if (taking && !r.machine.waiting()) take_step(member.rank);  // its event went with the queue
+    }
+  }
+
+ private:
+  struct Entry {
+    Seconds at;
+    std::uint64_t number;
+    std::shared_ptr<std::function<void()>> what;  // shared: the queue hands out copies
+    bool operator<(const Entry& other) const {
+      return at != other.at ? at > other.at : number > other.number;
+    }
+  };
+
+  template <typename Test>
+  bool all(Test test) {
+    return std::all_of(ranks_.begin(), ranks_.end(), [&](auto& r) { return test(*r.second); });
+  }
+  void later(Seconds delay, std::function<void()> what) {
+    queue_.push(
+        {now_ + delay, ++entries_, std::make_shared<std::function<void()>>(std::move(what))});
+  }
+  void add_rank(std::uint32_t number, Machine machine, Values parameters) {
+    ranks_[number].reset(new Rank{std::move(machine),
+                                  Replica<double>(options_.mode, parameters.size()),
+                                  parameters,
+                                  Values(parameters.size()),
+                                  0,
+                                  0,
+                                  {},
+                                  {},
+                                  {},
+                                  {},
+                                  {},
+                                  false});
+  }
+  void make_servers() {
+    if (options_.mode.exchange != Exchange::kServers) return;
+    for (std::uint32_t k = 0; k < options_.servers; ++k) {
+      servers_.emplace_back(options_.mode, options_.members);
+      const Range part = part_of(options_.start.size(), options_.servers, k);
+      const auto from = options_.start.begin() + static_cast<std::ptrdiff_t>(part.from);
+      shards_.emplace_back(from, from + static_cast<std::ptrdiff_t>(part.size));
+      buffers_.emplace_back(part.size);
+    }
+  }
+
+  void act(std::uint32_t number, const Actions& actions) {
+    for (const Action& action : actions) carry_out(number, action);
+  }
+
+  void carry_out(std::uint32_t number, const Action& action) {
+    Rank& r = rank(number);
+    using Kind = Action::Kind;
+    switch (action.kind) {
+      case Kind::kAverage:
+        ++messages_;
+        return action.targets.empty() && action.weights.empty() ? add_to_sum(number, action)
+                                                                : tell_neighbours(number, action);
+      case Kind::kApply:
+        return apply(r, action);
+      case Kind::kExchange:
+        return exchange(number, action);
+      case Kind::kVote:
+        return vote(number, action);
+      case Kind::kAnnounce:
+        return later(options_.message_s(), [this, number, step = action.step] {
+          if (auto choice = ballot_->ready(number, step)) tell_choice(*choice);
+        });
+      case Kind::kAgree:
+        return r.replica.agree(r.parameters);
+      case Kind::kAdopt:
+        return adopt(number, action.from);
+      case Kind::kProceed:
+        if (on_begin) on_begin(number);
+        r.begun.push_back(r.machine.step());
+        r.whole = action.whole;
+        return take_step(number);
+    }
+  }
+
+  void take_step(std::uint32_t number) {
+    Rank& r = rank(number);
+    const std::uint64_t task = ++r.task;
+    const Seconds time = options_.step_s(number);
+    later(time, [this, number, task, time] {
+      Rank& later_rank = rank(number);
+      if (later_rank.task != task) return;  // dropped
+      later_rank.busy += time;
+      finish_step(number);
+    });
+  }
+
+  void finish_step(std::uint32_t number) {
+    Rank& r = rank(number);
+    options_.gradient(number, r.parameters, r.gradient);
+    const double loss = options_.loss ? options_.loss(number, r.parameters) : 0;
+    if (r.whole) {
+      r.replica.correct(r.parameters, r.gradient);
+      descend(r);
+    }
+    act(number, r.machine.stepped({loss, options_.lr}));
+  }
+  void descend(Rank& r) {
+    for (std::size_t i = 0; i < r.parameters.size(); ++i) {
+      r.parameters[i] -= options_.lr * r.gradient[i];
+    }
+  }
+
+  void add_to_sum(std::uint32_t number, const Action& action) {
+    Rank& r = rank(number);
+    if (action.what == What::kGradients && action.weight == 0) ++r.task;  // the step is dropped
+    Values own(r.replica.contribution_size(action));
+    r.replica.contribute(action, action.what == What::kGradients ? r.gradient : r.parameters, own);
+    // Groups of a hierarchy have operations of the same number: their first rank tells them apart.
+    auto& parts = sums_[{action.id, action.ranks.front()}];
+    parts[number] = std::move(own);
+    if (parts.size() < action.ranks.size()) return;
+    Values sum(parts.begin()->second.size());
+    for (const auto& [from, part] : parts) {
+      CHECK(part.size() == sum.size());
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+    }
+    sums_.erase({action.id, action.ranks.front()});
+    for (const std::uint32_t to : action.ranks) {
+      later(options_.message_s(), [this, to, id = action.id, sum] {
+        rank(to).sums[id] = sum;
+        act(to, rank(to).machine.arrived(id, Replica<double>::totals(sum)));
+      });
+    }
+  }
+
+  void tell_neighbours(std::uint32_t number, const Action& action) {
+    hear(number, number, action.id, rank(number).parameters, action.ranks.size());
+    for (const std::uint32_t to : action.targets) {
+      later(options_.message_s(), [this, to, number, action, values = rank(number).parameters] {
+        hear(to, number, action.id, values, action.ranks.size());
+      });
+    }
+  }
+  void hear(std::uint32_t to, std::uint32_t from, std::uint64_t id, const Values& values,
+            std::size_t wanted) {
+    auto& letters = letters_[{to, id}];
+    letters[from] = values;
+    if (letters.size() < wanted) return;
+    Rank& r = rank(to);
+    for (auto& [sender, letter] : letters) r.heard[id].push_back(letter);
+    letters_.erase({to, id});
+    later(0, [this, to, id] { act(to, rank(to).machine.arrived(id, {})); });
+  }
+
+  void apply(Rank& r, const Action& action) {
+    if (!action.weights.empty()) {
+      const std::vector<Values> heard = std::move(r.heard[action.id]);
+      r.heard.erase(action.id);
+      const std::vector<std::span<const double>> views(heard.begin(), heard.end());
+      return r.replica.mix(action, views, r.parameters);
+    }
+    const Values sum = std::move(r.sums.at(action.id));
+    r.sums.erase(action.id);
+    const bool gradients = action.what == What::kGradients;
+    r.replica.apply(action, sum, gradients ? r.gradient : r.parameters);
+    if (gradients) descend(r);
+  }
+
+  void exchange(std::uint32_t number, const Action& action) {
+    Rank& r = rank(number);
+    r.exchange = action;
+    r.shards_missing[action.id] = options_.servers;
+    for (std::uint32_t k = 0; k < options_.servers; ++k) {
+      const Range part = part_of(r.parameters.size(), options_.servers, k);
+      Values way(part.size);
+      r.replica.way(action, r.parameters, part, way);
+      later(options_.message_s(), [this, number, k, way, clock = action.step] {
+        const auto actions = servers_[k].pushed(number, clock);
+        CHECK_MSG(actions.ok(), actions.error().what.c_str());
+        for (const ServerAction& each : *actions) serve(k, each, way);
+      });
+    }
+  }
+  void serve(std::uint32_t k, const ServerAction& action, const Values& way) {
+    using Kind = ServerAction::Kind;
+    if (action.kind == Kind::kAnswer) {
+      return later(options_.message_s(),
+                   [this, to = action.rank, k, shard = shards_[k]] { take_shard(to, k, shard); });
+    }
+    Values& target = action.kind == Kind::kCollect ? buffers_[k] : shards_[k];
+    const Values& source = action.kind == Kind::kMove ? buffers_[k] : way;
+    const double sign = action.kind == Kind::kCollect ? 1 : -1;
+    for (std::size_t i = 0; i < target.size(); ++i) target[i] += sign * action.scale * source[i];
+    if (action.kind == Kind::kMove) std::fill(buffers_[k].begin(), buffers_[k].end(), 0.0);
+  }
+  void take_shard(std::uint32_t to, std::uint32_t k, const Values& shard) {
+    Rank& r = rank(to);
+    const Range part = part_of(r.parameters.size(), options_.servers, k);
+    std::copy(shard.begin(), shard.end(),
+              r.parameters.begin() + static_cast<std::ptrdiff_t>(part.from));
+    const std::uint64_t id = r.exchange.id;
+    if (--r.shards_missing.at(id) > 0) return;
+    r.shards_missing.erase(id);
+    r.replica.agree(r.parameters);
+    act(to, r.machine.answered(id));
+  }
+
+  void vote(std::uint32_t number, const Action& action) {
+    auto& votes = votes_[action.id];
+    votes.push_back(rank(number).replica.drift(rank(number).parameters));
+    if (votes.size() < action.ranks.size()) return;
+    const double largest = *std::max_element(votes.begin(), votes.end());
+    for (const std::uint32_t to : action.ranks) {
+      later(options_.message_s(),
+            [this, to, id = action.id, largest] { act(to, rank(to).machine.voted(id, largest)); });
+    }
+  }
+  void tell_choice(const Ballot::Choice& choice) {
+    for (const Member& member : options_.members) {
+      later(options_.message_s(), [this, to = member.rank, choice] {
+        act(to, rank(to).machine.chosen(choice.step, choice.ranks));
+      });
+    }
+  }
+  void adopt(std::uint32_t number, std::uint32_t from) {
+    ++rank(number).task;
+    later(options_.message_s(), [this, number, from] {
+      Rank& r = rank(number);
+      Rank& other = rank(from);
+      r.parameters = other.parameters;
+      auto mine = r.replica.vectors(), theirs = other.replica.vectors();
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        if (mine[i].replicated) *mine[i].values = *theirs[i].values;
+      }
+      auto actions = r.machine.adopt(other.machine.save());
+      CHECK(actions.ok());
+      act(number, *actions);
+    });
+  }
+
+  SwarmOptions options_;
+  std::map<std::uint32_t, std::unique_ptr<Rank>> ranks_;
+  std::vector<ShardServer> servers_;
+  std::vector<Values> shards_, buffers_;
+  std::optional<Ballot> ballot_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::map<std::uint32_t, Values>> sums_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::map<std::uint32_t, Values>> letters_;
+  std::map<std::uint64_t, std::vector<double>> votes_;
+  std::priority_queue<Entry> queue_;
+  std::uint64_t entries_ = 0, messages_ = 0;
+  std::uint32_t epoch_ = 0;
+  Seconds now_ = 0;
+};
+
+}  // namespace weft::sync
