@@ -46,10 +46,10 @@ struct Action {
     kVote,      // find the largest drift over `ranks`; then voted(id)
     kAnnounce,  // tell the ballot (sync/straggler.h) that the gradients of `step` are there; when
                 // it has chosen, chosen(step) at every rank
-    kAgree,    // the parameters of this moment are the agreed ones (all ranks have the same)
-    kAdopt,    // drop the step being taken; copy parameters, agreed parameters, outer memory and
-               // save() from rank `from`; then adopt(). Comes alone.
-    kProceed,  // take the next step: to the gradients only, or `whole`, with the inner optimizer
+    kAgree,     // the parameters of this moment are the agreed ones (all ranks have the same)
+    kAdopt,     // drop the step being taken; copy parameters, agreed parameters, outer memory and
+                // save() from rank `from`; then adopt(). Comes alone.
+    kProceed,   // take the next step: to the gradients only, or `whole`, with the inner optimizer
   };
   Kind kind = Kind::kProceed;
   std::uint64_t id = 0;  // of the operation; the same at all ranks that take part

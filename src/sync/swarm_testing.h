@@ -92,8 +92,9 @@ class Swarm {
     while (!queue_.empty() && queue_.top().at <= time) turn();
     now_ = time;
   }
-  // Everything under way is lost; the ranks in `members` go on, new ones begin.
-  void change_members(std::vector<Member> members) {
+  // Everything under way is lost; the ranks in `members` go on, new ones begin. With `restart`
+  // those that go on do so from what they save, too.
+  void change_members(std::vector<Member> members, bool restart = false) {
     ++epoch_;
     queue_ = {};
     sums_.clear(), votes_.clear(), letters_.clear();
@@ -106,17 +107,22 @@ class Swarm {
     for (const Member& member : members) {
       if (auto at = before.find(member.rank); at != before.end()) {
         ranks_[member.rank] = std::move(at->second);
+        Machine& machine = rank(member.rank).machine;
+        if (restart) machine = restored(machine, member.rank);
       } else {
         auto machine = Machine::make(options_.mode, members, member.rank, epoch_);
         CHECK(machine.ok());
         add_rank(member.rank, std::move(*machine), Values(options_.start.size()));
       }
     }
-    for (ShardServer& server : servers_) server.change_members(members);
+    for (ShardServer& server : servers_) {
+      if (restart) server = *ShardServer::restore(server.save(), members);
+      server.change_members(members);
+    }
     ballot_.emplace(static_cast<std::uint32_t>(members.size()), options_.mode.backup);
     for (const Member& member : members) {
       Rank& r = rank(member.rank);
-      const bool fresh = before.find(member.rank) == before.end();
+      const bool fresh = restart || before.find(member.rank) == before.end();
       r.sums.clear(), r.heard.clear(), r.shards_missing.clear();
       const bool taking = !fresh && !r.machine.waiting();
       act(member.rank, fresh ? r.machine.start() : r.machine.change_members(members, epoch_));
@@ -165,6 +171,12 @@ class Swarm {
       shards_.emplace_back(from, from + static_cast<std::ptrdiff_t>(part.size));
       buffers_.emplace_back(part.size);
     }
+  }
+
+  Machine restored(const Machine& machine, std::uint32_t number) const {
+    auto again = Machine::restore(machine.save(), options_.members, number, epoch_);
+    CHECK_MSG(again.ok(), again.error().what.c_str());
+    return std::move(*again);
   }
 
   void act(std::uint32_t number, const Actions& actions) {
