@@ -104,14 +104,29 @@ TEST(Schedules, IdleAndPeakAreTheClosedForms) {
   }
 }
 
-// With as many micro-batches as devices. Chimera: the bubble ratio (p-2)/(3m/2+p-2) of its paper.
-TEST(Schedules, OneUnitOfBidirectionalAndWavePipelines) {
+// Units of as many micro-batches as devices. Chimera's paper: p - 2 holes for one unit, none between
+// units if backward passes take as long as forward passes, some between them if they take longer.
+TEST(Schedules, UnitsOfBidirectionalAndWavePipelinesFollowWithoutHoles) {
+  const auto idle = [](const char* name, const Request& request, double backward) {
+    Schedule schedule = *generate(name, request);
+    EXPECT_TRUE(
+        apply_costs(schedule, even_costs(schedule, {1, backward / 2, backward / 2})).ok());
+    const Timeline t = *solve(schedule);
+    EXPECT_NEAR(most(t.peak_activations), request.stages, 1e-9);
+    return most(t.idle);
+  };
   for (const int p : {4, 6, 8, 16}) {
-    EXPECT_NEAR(most(timed("chimera", {.stages = p, .micro_batches = p}).idle), 2 * (p - 2), 1e-9);
-    for (const int v : {2, 4, 8}) {
-      const Timeline t = timed("hanayo", {.stages = p, .micro_batches = p, .chunks = v});
-      EXPECT_NEAR(most(t.idle), 4.0 * (p - 1) / v, 1e-9) << p << " " << v;
-      EXPECT_NEAR(most(t.peak_activations), p, 1e-9);
+    for (const int units : {1, 2, 3, 7}) {
+      for (const double backward : {1.0, 2.0, 2.5}) {
+        SCOPED_TRACE(fmt::format("p {}, {} units, backward {}", p, units, backward));
+        const double holes = 1 + units * (backward - 1);
+        Request request{.stages = p, .micro_batches = units * p};
+        EXPECT_NEAR(idle("chimera", request, backward), (p - 2) * holes, 1e-9);
+        for (const int v : {2, 4, 8}) {
+          request.chunks = v;
+          EXPECT_NEAR(idle("hanayo", request, backward), 2.0 * (p - 1) / v * holes, 1e-9) << v;
+        }
+      }
     }
   }
 }

@@ -1,6 +1,6 @@
 #include "pipeline/builder.h"
 #include "pipeline/generators.h"
-#include "pipeline/greedy.h"
+#include "pipeline/slots.h"
 
 namespace weft::pipeline {
 
@@ -9,7 +9,7 @@ Schedule chimera(const Request& request) {
   Schedule s = empty_schedule("chimera", request);
   s.routes.emplace_back(s.routes[0].rbegin(), s.routes[0].rend());
   for (int m = 0; m < s.micro_batches; ++m) s.route_of.push_back(m % 2);
-  fill_in_units(s);
+  fill_slots(s, s.devices);
   return finished(std::move(s));
 }
 
