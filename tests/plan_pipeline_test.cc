@@ -40,6 +40,44 @@ TEST(PlanPipeline, WhatIsWrittenIsReadBack) {
   EXPECT_GT(std::filesystem::file_size(trace), 1000u);
 }
 
+TEST(PlanPipeline, ARecordedRunIsReplayedAndTheSlowWorkerNamed) {
+  const Scratch scratch;
+  const std::string trace = scratch.path("trace.json");
+  const CommandResult made = run_weft(
+      scratch, "plan pipeline --schedule 1f1b --stages 4 --microbatches 8 --slowdown 1,1,2,1 "
+               "--json --perfetto " + trace);
+  ASSERT_EQ(made.code, 0) << made.err;
+  const CommandResult read = run_weft(
+      scratch, "plan pipeline --trace " + trace + " --ideal worker=2 --json --svg " +
+                   scratch.path("replay.svg"));
+  ASSERT_EQ(read.code, 0) << read.err;
+  const auto before = nlohmann::json::parse(made.out);
+  const auto after = nlohmann::json::parse(read.out);
+  EXPECT_NEAR(after["recorded_s"].get<double>(), before["makespan"].get<double>(), 1e-9);
+  EXPECT_NEAR(after["replayed_s"].get<double>(), before["makespan"].get<double>(), 1e-9);
+  EXPECT_NEAR(after["what_if_s"].get<double>(), 33, 1e-9);
+  EXPECT_NEAR(after["ideal_s"].get<double>(), 33, 1e-9);
+  EXPECT_NEAR(after["causes"][2]["alone_s"].get<double>(), before["makespan"].get<double>(), 1e-9);
+  const CommandResult text = run_weft(scratch, "plan pipeline --trace " + trace);
+  EXPECT_NE(text.out.find("the most is due to worker=2"), std::string::npos) << text.out;
+  EXPECT_GT(std::filesystem::file_size(scratch.path("replay.svg")), 1000u);
+  const CommandResult far = run_weft(scratch, "plan pipeline --trace " + trace + " --ideal worker=4");
+  EXPECT_EQ(far.code, 2);
+  EXPECT_NE(far.err.find("workers 0 .. 3"), std::string::npos) << far.err;
+}
+
+TEST(PlanPipeline, EnergyIsThatOfOperationsAndOfWaiting) {
+  const Scratch scratch;
+  const CommandResult result = run_weft(
+      scratch, "plan pipeline --schedule 1f1b --stages 4 --microbatches 8 --watts 400 "
+               "--idle-watts 100 --json");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  // 33 s, of which each device computes 24.
+  EXPECT_NEAR(json["joules"][3].get<double>(), 24 * 400 + 9 * 100, 1e-6);
+  EXPECT_NEAR(json["total_joules"].get<double>(), 4 * (24 * 400 + 9 * 100), 1e-6);
+}
+
 TEST(PlanPipeline, BadInputIsNamed) {
   struct Row {
     const char* arguments;
@@ -53,8 +91,10 @@ TEST(PlanPipeline, BadInputIsNamed) {
            Row{"--schedule 1f1b --stages 4 --microbatches 8 --limit 1,2", 2, "--limit has 2"},
            Row{"--schedule 1f1b --stages 4 --microbatches 8 --limit 3", 1, "the limit is 3"},
            Row{"--schedule 1f1b --stages 4 --microbatches 8 --times 1,2", 2, "--times"},
+           Row{"--trace /nowhere.json", 2, "/nowhere.json"},
+           Row{"--trace x --schedule 1f1b", 2, "leave out --schedule"},
            Row{"--read /nowhere.json", 2, "/nowhere.json"},
-           Row{"--stages 4", 2, "--schedule or --read is needed"},
+           Row{"--stages 4", 2, "--schedule, --read or --trace is needed"},
            Row{"--schedule search --stages 4 --microbatches 8 --limit 0.5", 2, "the limit is 0.5"},
        }) {
     const Scratch scratch;

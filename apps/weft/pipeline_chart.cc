@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace weft {
 namespace {
@@ -134,41 +133,6 @@ std::string pipeline_svg(const std::vector<TimedPipeline>& runs) {
              "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
              width, y + 10) +
          body + "</svg>\n";
-}
-
-std::string pipeline_trace(const std::vector<TimedPipeline>& runs) {
-  using Json = nlohmann::ordered_json;
-  Json events = Json::array();
-  for (std::size_t r = 0; r < runs.size(); ++r) {
-    const pipeline::Schedule& s = runs[r].schedule;
-    const auto name = [&](const char* what, std::size_t thread, const std::string& text) {
-      events.push_back(
-          {{"name", what}, {"ph", "M"}, {"pid", r}, {"tid", thread}, {"args", {{"name", text}}}});
-    };
-    name("process_name", 0, s.name);
-    for (std::size_t d = 0; d < s.programs.size(); ++d) {
-      name("thread_name", 2 * d, fmt::format("device {}", d));
-      bool moves = false;
-      for (std::size_t i = 0; i < s.programs[d].size(); ++i) {
-        const Op& op = s.programs[d][i];
-        const Span& span = runs[r].timeline.spans[d][i];
-        const bool transfer = !pipeline::computes(op.kind);
-        moves = moves || transfer;
-        events.push_back({{"name", describe(s, op)},
-                          {"cat", pipeline::name_of(op.kind)},
-                          {"ph", "X"},
-                          {"ts", 1e6 * span.begin},
-                          {"dur", 1e6 * (span.end - span.begin)},
-                          {"pid", r},
-                          {"tid", 2 * d + (transfer ? 1 : 0)},
-                          {"args", {{"version", op.version}}}});
-      }
-      if (moves) name("thread_name", 2 * d + 1, fmt::format("device {} transfers", d));
-    }
-  }
-  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump(
-             -1, ' ', false, Json::error_handler_t::replace) +
-         "\n";
 }
 
 }  // namespace weft

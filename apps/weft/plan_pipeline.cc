@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/table.h"
 #include "pipeline/costs.h"
+#include "pipeline/recording.h"
 #include "pipeline/schedule_json.h"
 #include "pipeline/schedules.h"
 #include "pipeline/search.h"
@@ -16,6 +17,7 @@
 #include "pipeline/verify.h"
 #include "pipeline_chart.h"
 #include "plan_command.h"
+#include "plan_trace.h"
 
 namespace weft {
 namespace {
@@ -26,7 +28,9 @@ struct PipelineArguments {
   std::vector<double> times = {1, 1, 1};
   std::vector<double> chunk_scale, slowdown, limits;
   double transfer = 0, offload = 0, optimizer = 0, overlapped = 1, recompute = 0;
+  double watts = 0, idle_watts = 0;
   std::string read, svg, perfetto, write;
+  TraceArguments trace;
   bool recomputes = false, json = false, csv = false, markdown = false, list_schedules = false;
 };
 
@@ -39,7 +43,7 @@ constexpr const char* kModel =
 // The times of the command line, for a schedule whose chunks are known.
 Result<pipeline::Schedule> with_times(const PipelineArguments& a, pipeline::Schedule schedule) {
   pipeline::Costs costs =
-      pipeline::even_costs(schedule, {a.times[0], a.times[1], a.times[2], /*watts=*/0});
+      pipeline::even_costs(schedule, {a.times[0], a.times[1], a.times[2], a.watts});
   if (!a.chunk_scale.empty()) {
     const pipeline::ChunkCost each = costs.chunks[0];
     costs.chunks.clear();
@@ -53,6 +57,7 @@ Result<pipeline::Schedule> with_times(const PipelineArguments& a, pipeline::Sche
   costs.offload = a.offload;
   costs.optimizer = a.optimizer;
   costs.overlapped = a.overlapped;
+  costs.idle_watts = a.idle_watts;
   const Status status = pipeline::apply_costs(schedule, costs);
   if (!status.ok()) return status.error();
   return schedule;
@@ -68,10 +73,11 @@ Result<pipeline::Schedule> searched(const PipelineArguments& a) {
   return pipeline::search_schedule({.stages = a.request.stages,
                                     .micro_batches = a.request.micro_batches,
                                     .limit = limit,
-                                    .share = {a.times[0], a.times[1], a.times[2], /*watts=*/0},
+                                    .share = {a.times[0], a.times[1], a.times[2], a.watts},
                                     .slowdown = a.slowdown,
                                     .transfer = a.transfer,
-                                    .optimizer = a.optimizer});
+                                    .optimizer = a.optimizer,
+                                    .idle_watts = a.idle_watts});
 }
 
 Result<pipeline::Schedule> make(const PipelineArguments& a, const std::string& name) {
@@ -145,6 +151,8 @@ nlohmann::ordered_json describe_run(const TimedPipeline& run) {
           {"idle", t.idle},
           {"span_idle", t.span_idle},
           {"peak_activations", t.peak_activations},
+          {"joules", t.joules},
+          {"total_joules", t.total_joules},
           {"weight_versions", run.schedule.weight_versions},
           {"staleness", run.schedule.staleness}};
 }
@@ -161,17 +169,27 @@ std::string make_json(const std::vector<TimedPipeline>& runs) {
 }
 
 Table make_table(const std::vector<TimedPipeline>& runs) {
-  Table table({"<schedule", "makespan", "vs first", "idle %", "idle in span %", "peak activations",
-               "weight versions", "staleness"});
+  std::vector<std::string> headings = {"<schedule",        "makespan",        "vs first", "idle %",
+                                       "idle in span %",   "peak activations", "weight versions",
+                                       "staleness"};
+  const bool energy = std::any_of(runs.begin(), runs.end(), [](const TimedPipeline& run) {
+    return run.timeline.total_joules > 0;
+  });
+  if (energy) headings.push_back("energy J");
+  Table table(headings);
   for (const TimedPipeline& run : runs) {
     const pipeline::Timeline& t = run.timeline;
-    table.row({run.schedule.name, fmt::format("{:.5g}", t.makespan),
-               fmt::format("{:.3f}x", t.makespan / runs[0].timeline.makespan),
-               fmt::format("{:.2f}", 100 * t.idle_fraction),
-               fmt::format("{:.2f}", 100 * t.span_idle_fraction),
-               fmt::format("{:.4g}", most(t.peak_activations)),
-               fmt::format("{}", run.schedule.weight_versions),
-               fmt::format("{}", run.schedule.staleness)});
+    std::vector<std::string> cells = {
+        run.schedule.name,
+        fmt::format("{:.5g}", t.makespan),
+        fmt::format("{:.3f}x", t.makespan / runs[0].timeline.makespan),
+        fmt::format("{:.2f}", 100 * t.idle_fraction),
+        fmt::format("{:.2f}", 100 * t.span_idle_fraction),
+        fmt::format("{:.4g}", most(t.peak_activations)),
+        fmt::format("{}", run.schedule.weight_versions),
+        fmt::format("{}", run.schedule.staleness)};
+    if (energy) cells.push_back(fmt::format("{:.5g}", t.total_joules));
+    table.row(std::move(cells));
   }
   return table;
 }
@@ -205,7 +223,11 @@ Status write_files(const PipelineArguments& a, const std::vector<TimedPipeline>&
   Status status;
   if (!a.svg.empty()) status = write_file_atomically(a.svg, pipeline_svg(runs));
   if (status.ok() && !a.perfetto.empty()) {
-    status = write_file_atomically(a.perfetto, pipeline_trace(runs));
+    std::vector<pipeline::Recording> recordings;
+    for (const TimedPipeline& one : runs) {
+      recordings.push_back(pipeline::record(one.schedule, one.timeline));
+    }
+    status = write_file_atomically(a.perfetto, pipeline::write_recordings(recordings));
   }
   if (!status.ok() || a.write.empty()) return status;
   if (runs.size() != 1) {
@@ -217,8 +239,16 @@ Status write_files(const PipelineArguments& a, const std::vector<TimedPipeline>&
 
 int run(const PipelineArguments& a) {
   if (a.list_schedules) return list_schedules();
+  if (!a.trace.file.empty()) {
+    if (!a.schedules.empty() || !a.read.empty() || !a.write.empty()) {
+      return fail({ErrorKind::kInvalidInput,
+                   "--trace tells the schedule and its times itself",
+                   "leave out --schedule, --read and --write"});
+    }
+    return run_plan_trace(a.trace);
+  }
   if (a.schedules.empty() && a.read.empty()) {
-    return fail({ErrorKind::kInvalidInput, "--schedule or --read is needed",
+    return fail({ErrorKind::kInvalidInput, "--schedule, --read or --trace is needed",
                  "weft plan pipeline --schedule 1f1b,zb-h1 --stages 4 --microbatches 8"});
   }
   const auto runs = solve_all(a);
@@ -256,6 +286,10 @@ void add_times(CLI::App& app, PipelineArguments& a) {
   app.add_option("--overlapped", a.overlapped,
                  "a fused forward-backward takes this part of the two (dualpipe)")
       ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--watts", a.watts, "power of a device that computes")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--idle-watts", a.idle_watts, "power of a device that waits")
+      ->check(CLI::NonNegativeNumber);
 }
 
 }  // namespace
@@ -283,6 +317,11 @@ Verb add_plan_pipeline(CLI::App& plan) {
                   "activations a device may hold, one for all or one each; exit 1 if it holds more")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber);
+  app->add_option("--trace", a->trace.file,
+                  "a recorded run (docs/pipelines.md): replay it and name what slowed it down");
+  app->add_option("--ideal", a->trace.ideal,
+                  "with --trace: all, worker=N, op=KIND or op=transfer as if nobody were slow")
+      ->delimiter(',');
   app->add_option("--svg", a->svg, "write a Gantt chart");
   app->add_option("--perfetto", a->perfetto, "write a Perfetto (Chrome) trace");
   app->add_option("--write", a->write, "write the schedule as JSON");
@@ -292,6 +331,11 @@ Verb add_plan_pipeline(CLI::App& plan) {
   app->add_flag("--list-schedules", a->list_schedules, "print every schedule with its source");
   return {app, [a, recompute] {
             a->recomputes = recompute->count() > 0;
+            a->trace.json = a->json;
+            a->trace.csv = a->csv;
+            a->trace.markdown = a->markdown;
+            a->trace.svg = a->svg;
+            a->trace.perfetto = a->perfetto;
             return run(*a);
           }};
 }

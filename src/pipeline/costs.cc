@@ -23,7 +23,7 @@ Status check(const Schedule& schedule, const Costs& costs) {
                              costs.slowdown.size(), schedule.devices));
   }
   std::vector<double> all = {costs.overlapped, costs.recompute, costs.optimizer, costs.transfer,
-                             costs.offload};
+                             costs.offload,    costs.idle_watts};
   for (const ChunkCost& cost : costs.chunks) {
     all.insert(all.end(), {cost.forward, cost.backward_input, cost.weight_gradient, cost.watts});
   }
@@ -77,6 +77,7 @@ Status apply_costs(Schedule& schedule, const Costs& costs) {
         op.seconds = costs.offload;
       } else if (op.kind == Kind::kOptimizer) {
         op.seconds = costs.optimizer * slowdown;
+        op.joules = op.seconds * costs.chunks[0].watts;
       } else {
         op.seconds =
             seconds_of(op, costs, cost_of(op.work), cost_of(op.other)) * slowdown / schedule.slices;
@@ -84,6 +85,7 @@ Status apply_costs(Schedule& schedule, const Costs& costs) {
       }
     }
   }
+  schedule.idle_watts = costs.idle_watts;
   schedule.transfer_seconds.clear();
   if (costs.transfer > 0 && !schedule.listed_transfers && schedule.chunks > 1) {
     schedule.transfer_seconds.assign(static_cast<std::size_t>(schedule.chunks) - 1, costs.transfer);

@@ -24,6 +24,7 @@ struct Costs {
   double optimizer = 0;   // seconds per device
   double transfer = 0;    // seconds between neighbouring chunks on different devices, per slice
   double offload = 0;     // seconds of one offload or reload
+  double idle_watts = 0;  // of a device that waits
 };
 
 // The costs of a device's whole share (forward, backward-input, weight gradient), cut evenly.

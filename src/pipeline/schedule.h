@@ -88,6 +88,7 @@ struct Schedule {
   std::vector<double> activation;  // what one slice of one micro-batch holds, per chunk
   double checkpoint_part = 0;      // kept from forward pass to recomputation
   double weight_part = 1;          // kept from backward-input to weight gradient
+  double idle_watts = 0;           // of a device that does not compute
 
   // Implied transfers take transfer_seconds[c] between chunks c and c+1, either way; empty: none.
   std::vector<double> transfer_seconds = {};

@@ -193,6 +193,7 @@ Schedule read_schedule(const Json& document, Complaints& complaints) {
   }
   s.checkpoint_part = top.real("checkpoint_part", 0);
   s.weight_part = top.real("weight_part", 1);
+  s.idle_watts = top.real("idle_watts", 0);
   read_lists(top, s);
   const Json* programs = top.list("programs", true);
   for (std::size_t d = 0; programs != nullptr && d < programs->size(); ++d) {

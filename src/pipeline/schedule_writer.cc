@@ -60,7 +60,8 @@ std::string write_schedule(const Schedule& s) {
       s.chunks, s.micro_batches, s.slices);
   add(out, " \"staleness\": {}, \"weight_versions\": {}, \"listed_transfers\": {},\n", s.staleness,
       s.weight_versions, s.listed_transfers);
-  add(out, " \"checkpoint_part\": {}, \"weight_part\": {},\n", s.checkpoint_part, s.weight_part);
+  add(out, " \"checkpoint_part\": {}, \"weight_part\": {}, \"idle_watts\": {},\n",
+      s.checkpoint_part, s.weight_part, s.idle_watts);
   list(out, "route_of", s.route_of);
   list(out, "limits", s.limits);
   list(out, "activation", s.activation);

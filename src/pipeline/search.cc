@@ -59,6 +59,7 @@ class Search {
     costs.slowdown = r_.slowdown;
     costs.transfer = r_.transfer;
     costs.optimizer = r_.optimizer;
+    costs.idle_watts = r_.idle_watts;
     if (const Status status = apply_costs(passes, costs); !status.ok()) return status.error();
     Schedule s = finished(with_weight_gradients(std::move(passes), costs, r_.limit));
     if (const Status status = apply_costs(s, costs); !status.ok()) return status.error();

@@ -17,6 +17,7 @@ struct SearchRequest {
   std::vector<double> slowdown = {};  // per device; empty: none
   double transfer = 0;
   double optimizer = 0;
+  double idle_watts = 0;
 };
 
 // The schedule with the least makespan among those tried, all of the zero-bubble kind (backward

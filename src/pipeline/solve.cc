@@ -187,33 +187,11 @@ class Solver {
   }
 
   Timeline timeline() const {
-    Timeline t;
-    double busy = 0, span_idle = 0, span = 0;
-    for (const double end : end_) t.makespan = std::max(t.makespan, end);
-    for (std::size_t d = 0; d < at_.size(); ++d) {
-      auto& spans = t.spans.emplace_back();
-      double mine = 0, from = std::numeric_limits<double>::infinity(), until = 0;
-      for (std::int32_t o = x_.first[d]; o < x_.first[d + 1]; ++o) {
-        const auto number = static_cast<std::size_t>(o);
-        spans.push_back({begin_[number], end_[number]});
-        t.joules += op(o).joules;
-        if (!computes(op(o).kind)) continue;
-        mine += op(o).seconds;
-        from = std::min(from, begin_[number]);
-        until = std::max(until, end_[number]);
-      }
-      t.busy.push_back(mine);
-      t.idle.push_back(std::max(0.0, t.makespan - mine));
-      t.span_idle.push_back(std::max(0.0, until - from - mine));
-      busy += mine;
-      span += std::max(0.0, until - from);
-      span_idle += t.span_idle.back();
+    std::vector<std::vector<Span>> spans(at_.size());
+    for (std::size_t o = 0; o < end_.size(); ++o) {
+      spans[static_cast<std::size_t>(x_.device[o])].push_back({begin_[o], end_[o]});
     }
-    const double all = t.makespan * static_cast<double>(at_.size());
-    t.idle_fraction = all > 0 ? std::max(0.0, 1 - busy / all) : 0;
-    t.span_idle_fraction = span > 0 ? span_idle / span : 0;
-    t.peak_activations = pipeline::peak_activations(s_, x_, t.spans);
-    return t;
+    return summarize(s_, x_, std::move(spans));
   }
 
   const Schedule& s_;
@@ -231,6 +209,39 @@ class Solver {
 };
 
 }  // namespace
+
+Timeline summarize(const Schedule& s, const Index& index, std::vector<std::vector<Span>> spans) {
+  Timeline t;
+  double busy = 0, span_idle = 0, span = 0;
+  for (const auto& list : spans) {
+    for (const Span& one : list) t.makespan = std::max(t.makespan, one.end);
+  }
+  for (std::size_t d = 0; d < spans.size(); ++d) {
+    double mine = 0, joules = 0, from = std::numeric_limits<double>::infinity(), until = 0;
+    for (std::size_t i = 0; i < spans[d].size(); ++i) {
+      const Op& op = s.programs[d][i];
+      joules += op.joules;
+      if (!computes(op.kind)) continue;
+      mine += op.seconds;
+      from = std::min(from, spans[d][i].begin);
+      until = std::max(until, spans[d][i].end);
+    }
+    t.busy.push_back(mine);
+    t.idle.push_back(std::max(0.0, t.makespan - mine));
+    t.span_idle.push_back(std::max(0.0, until - from - mine));
+    t.joules.push_back(joules + s.idle_watts * t.idle.back());
+    t.total_joules += t.joules.back();
+    busy += mine;
+    span += std::max(0.0, until - from);
+    span_idle += t.span_idle.back();
+  }
+  const double all = t.makespan * static_cast<double>(spans.size());
+  t.idle_fraction = all > 0 ? std::max(0.0, 1 - busy / all) : 0;
+  t.span_idle_fraction = span > 0 ? span_idle / span : 0;
+  t.peak_activations = pipeline::peak_activations(s, index, spans);
+  t.spans = std::move(spans);
+  return t;
+}
 
 Result<Timeline> solve(const Schedule& schedule, const Index& index) {
   return Solver(schedule, index).run();

@@ -27,8 +27,15 @@ struct Timeline {
   // The same with each device's own span in place of the makespan: what stays when the next
   // iteration may begin on a device as soon as that device is done.
   double span_idle_fraction = 0;
-  double joules = 0;
+  // Per device: its operations, and its idle time until the makespan at `idle_watts`.
+  std::vector<double> joules;
+  double total_joules = 0;
 };
+
+// The numbers of operations that run at the given times.
+// Requires: `spans` are shaped as the programs, and each is as long as its operation takes.
+Timeline summarize(const Schedule& schedule, const Index& index,
+                   std::vector<std::vector<Span>> spans);
 
 // The error names who waits for what in a circle (deadlock).
 // Cost: O(operations) and, where activations are parked on other devices, a sort of those.
