@@ -27,15 +27,6 @@ struct Replay {
   double what_if_s = 0;
 };
 
-double idle_of(const std::vector<pipeline::Timeline>& steps) {
-  double idle = 0, all = 0;
-  for (const pipeline::Timeline& step : steps) {
-    for (const double one : step.idle) idle += one;
-    all += step.makespan * static_cast<double>(step.idle.size());
-  }
-  return all > 0 ? idle / all : 0;
-}
-
 // Of operations that took no time nothing is slow.
 double ratio(double a, double b) { return b > 0 ? a / b : 1; }
 
@@ -83,13 +74,14 @@ std::string make_json(const Replay& r) {
                     {"devices", r.recording.steps[0].schedule.devices},
                     {"steps", r.recording.steps.size()},
                     {"recorded_s", r.causes.recorded_s},
-                    {"recorded_idle_fraction", idle_of(r.recorded)},
+                    {"recorded_idle_fraction", pipeline::idle_fraction(r.recorded)},
                     {"replayed_s", r.causes.replayed_s},
+                    {"replayed_idle_fraction", r.causes.replayed_idle_fraction},
                     {"ideal_s", r.causes.ideal_s},
                     {"slowdown", ratio(r.causes.replayed_s, r.causes.ideal_s)},
                     {"ideal", std::move(ideal)},
                     {"what_if_s", r.what_if_s},
-                    {"what_if_idle_fraction", idle_of(r.steps)},
+                    {"what_if_idle_fraction", pipeline::idle_fraction(r.steps)},
                     {"causes", std::move(causes)}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -107,14 +99,16 @@ Table make_table(const Replay& r) {
 std::string verdict(const Replay& r) {
   const pipeline::Causes& c = r.causes;
   std::string text = fmt::format(
-      "recorded {:.5g} s in {} steps, {:.2f} % idle; replayed {:.5g} s; everything ideal {:.5g} s\n",
-      c.recorded_s, r.recording.steps.size(), 100 * idle_of(r.recorded), c.replayed_s, c.ideal_s);
+      "recorded {:.5g} s in {} steps, {:.2f} % idle; replayed {:.5g} s, {:.2f} % idle; everything "
+      "ideal {:.5g} s\n",
+      c.recorded_s, r.recording.steps.size(), 100 * pipeline::idle_fraction(r.recorded), c.replayed_s,
+      100 * c.replayed_idle_fraction, c.ideal_s);
   if (!r.ideal.empty()) {
     std::vector<std::string> names;
     for (const pipeline::Part& part : r.ideal) names.push_back(pipeline::name_of(part));
     text += fmt::format("with {} ideal: {:.5g} s, {:.3f}x as fast, {:.2f} % idle\n",
                         fmt::join(names, ", "), r.what_if_s, ratio(c.replayed_s, r.what_if_s),
-                        100 * idle_of(r.steps));
+                        100 * pipeline::idle_fraction(r.steps));
   }
   const auto worst = std::max_element(c.causes.begin(), c.causes.end(), [](auto& a, auto& b) {
     return a.alone_s < b.alone_s;

@@ -132,6 +132,15 @@ std::vector<Timeline> replay(const Recording& recording, const std::vector<Part>
   return steps;
 }
 
+double idle_fraction(const std::vector<Timeline>& steps) {
+  double idle = 0, all = 0;
+  for (const Timeline& step : steps) {
+    for (const double one : step.idle) idle += one;
+    all += step.makespan * static_cast<double>(step.idle.size());
+  }
+  return all > 0 ? idle / all : 0;
+}
+
 Causes find_causes(const Recording& recording) {
   Causes out;
   int devices = 0;
@@ -145,7 +154,9 @@ Causes find_causes(const Recording& recording) {
       for (const Op& op : program) seen[static_cast<std::size_t>(op.kind)] = true;
     }
   }
-  out.replayed_s = total(replay(recording, {}));
+  const std::vector<Timeline> replayed = replay(recording, {});
+  out.replayed_s = total(replayed);
+  out.replayed_idle_fraction = idle_fraction(replayed);
   out.ideal_s = total(replay(recording, {Part{}}));
   std::vector<Part> parts;
   for (int d = 0; d < devices; ++d) parts.push_back({Part::What::kWorker, d, Kind::kForward});

@@ -33,6 +33,9 @@ std::string name_of(const Part& part);
 std::vector<Timeline> replay(const Recording& recording, const std::vector<Part>& ideal,
                              bool inverted = false);
 
+// Idle part of the devices' time in several steps, one behind the other.
+double idle_fraction(const std::vector<Timeline>& steps);
+
 struct Cause {
   Part part;
   double mended_s = 0;  // all steps, if this part alone were ideal
@@ -42,6 +45,7 @@ struct Cause {
 struct Causes {
   double recorded_s = 0;  // all steps as recorded
   double replayed_s = 0;  // the same by the solver: recorded operations, no other delays
+  double replayed_idle_fraction = 0;
   double ideal_s = 0;     // everything ideal
   std::vector<Cause> causes;  // workers, then kinds of operations, then transfers
 };
