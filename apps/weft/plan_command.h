@@ -14,6 +14,7 @@ namespace weft {
 int plan_fail(const std::string& verb, const Error& error);
 
 Verb add_plan_pipeline(CLI::App& plan);
+Verb add_plan_goodput(CLI::App& plan);
 
 // Adds `plan` and all its verbs. The result's app is `plan`; its run() runs the verb that was
 // named.
