@@ -15,6 +15,7 @@ int plan_fail(const std::string& verb, const Error& error);
 
 Verb add_plan_pipeline(CLI::App& plan);
 Verb add_plan_goodput(CLI::App& plan);
+Verb add_plan_evaluate(CLI::App& plan);
 
 // Adds `plan` and all its verbs. The result's app is `plan`; its run() runs the verb that was
 // named.

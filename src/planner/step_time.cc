@@ -1,0 +1,233 @@
+#include "planner/step_time.h"
+
+#include <algorithm>
+
+#include "planner/exchange.h"
+
+namespace weft::planner {
+namespace {
+
+constexpr double kHalf = 2, kAdamBytes = 12;
+
+// Dense layers and layers with experts among `count` layers from layer `from`.
+struct Mix {
+  double dense = 0, experts = 0;
+};
+
+Mix mix_of(const Transformer& m, int from, int count) {
+  const int plain = m.experts.count == 0 ? m.layers : m.experts.dense_layers;
+  const int dense = std::clamp(plain - from, 0, count);
+  return {double(dense), double(count - dense)};
+}
+
+LayerTime sum(const StepParts& parts, const Mix& mix) {
+  const auto add = [&](Seconds LayerTime::*part) {
+    return mix.dense * parts.dense.*part + mix.experts * parts.experts.*part;
+  };
+  return {add(&LayerTime::forward), add(&LayerTime::backward_input),
+          add(&LayerTime::weight_gradient), add(&LayerTime::compute), add(&LayerTime::recompute),
+          add(&LayerTime::tensor), add(&LayerTime::expert), add(&LayerTime::host)};
+}
+
+void add_embedding(LayerTime& stage, const EndCost& ends) {
+  stage.forward += ends.embedding;
+  stage.compute += ends.embedding;
+  stage.backward_input += ends.tensor / 2;
+  stage.tensor += ends.tensor / 2;
+}
+
+void add_output(LayerTime& stage, const EndCost& ends) {
+  stage.forward += ends.output_forward;
+  stage.backward_input += ends.output_backward + ends.tensor / 2;
+  stage.compute += ends.output_forward + ends.output_backward;
+  stage.tensor += ends.tensor / 2;
+}
+
+struct Stages {
+  LayerTime slowest;
+  Seconds all = 0;       // one micro-batch through every stage, both passes
+  LayerTime middle;      // for bubbles of schedules that split the backward pass
+};
+
+Stages stages_of(const Workload& work, const Layout& l, const StepParts& parts) {
+  const Transformer& m = work.model;
+  const StageLayers counts = stage_layers(m, l.pipeline);
+  Stages out;
+  LayerTime first = sum(parts, mix_of(m, 0, counts.first));
+  add_embedding(first, parts.ends);
+  if (l.pipeline == 1) {
+    add_output(first, parts.ends);
+    out.slowest = out.middle = first;
+    out.all = first.total();
+    return out;
+  }
+  LayerTime last = sum(parts, mix_of(m, m.layers - counts.last, counts.last));
+  add_output(last, parts.ends);
+  out.slowest = first.total() > last.total() ? first : last;
+  out.middle = l.pipeline > 2 ? sum(parts, mix_of(m, m.layers / 2, counts.middle)) : first;
+  if (l.pipeline > 2 && out.middle.total() > out.slowest.total()) out.slowest = out.middle;
+  const int middles = l.pipeline - 2, left = m.layers - counts.first - counts.last;
+  out.all = first.total() + last.total();
+  if (middles > 0) out.all += out.middle.total() * left / std::max(1, counts.middle);
+  return out;
+}
+
+// What the pipeline adds to the slowest stage's own work.
+Seconds bubble_of(const Layout& l, const Stages& stages) {
+  if (l.pipeline == 1) return 0;
+  const Seconds others = stages.all - stages.slowest.total();
+  const LayerTime& one = stages.middle;
+  switch (l.schedule) {
+    case PipelineKind::kGPipe:
+    case PipelineKind::k1F1B: return others;
+    case PipelineKind::kInterleaved: return others / l.chunks;
+    // Qi et al. 2024: weight gradients fill the waiting time, once or twice over.
+    case PipelineKind::kZeroBubble1:
+      return std::max(0.0, others - 2 * (l.pipeline - 1) * one.weight_gradient);
+    case PipelineKind::kZeroBubble2:
+      return std::max(0.0, others - 3 * (l.pipeline - 1) * one.weight_gradient);
+  }
+  return others;
+}
+
+// One activation from stage to stage: each tensor rank sends its part, and the receivers gather it
+// inside their node (Narayanan et al. 2021, scatter-gather).
+Seconds send_of(const Workload& work, const Layout& l) {
+  if (l.pipeline == 1) return 0;
+  const double tokens = double(l.micro_batch) * work.model.sequence / l.context;
+  const double bytes = kHalf * tokens * work.model.hidden;
+  const bool same = l.placement.pipeline >= l.pipeline;
+  const Group group{l.tensor, l.placement.tensor};
+  const bool gathers = l.tensor > 1 && !l.sequence_parallel() && !same;
+  return send_seconds(work.machines, same, same && !l.sequence_parallel() ? bytes : bytes / l.tensor) +
+         (gathers ? gather_seconds(work.machines, group, bytes) : 0);
+}
+
+// Weights on the device with most of them.
+double device_weights(const Workload& work, const Layout& l) {
+  const Transformer& m = work.model;
+  const StageLayers counts = stage_layers(m, l.pipeline);
+  const Mix mix = mix_of(m, m.layers - counts.last, counts.last);
+  const bool has_experts = m.experts.count > 0;
+  const double routed = has_experts ? m.experts.count * expert_parameters(m) : 0;
+  const double plain = layer_parameters(m, 0);
+  const double with = has_experts ? layer_parameters(m, m.layers - 1) - routed : plain;
+  const double dense = mix.dense * plain + mix.experts * with + embedding_parameters(m);
+  return dense / l.tensor + mix.experts * routed / (double(l.tensor) * l.expert);
+}
+
+Seconds data_of(const Workload& work, const Layout& l, double weights, Seconds hiding) {
+  const Framework& f = work.framework;
+  const Group group{l.data * l.context, std::min(l.data * l.context, l.placement.data)};
+  const Transformer& m = work.model;
+  Seconds time = 0;
+  if (group.members > 1) {
+    const Seconds reduce = gather_seconds(work.machines, group, weights * f.gradient_bytes);
+    const Seconds gather = gather_seconds(work.machines, group, weights * kHalf);
+    time = l.zero >= 1 ? reduce + gather
+                       : all_reduce_seconds(work.machines, group, weights * f.gradient_bytes);
+    // Weights are gathered for each pass of each micro-batch, not once.
+    if (l.zero == 3) time += (2.0 * l.micro_batches() - 1) * gather;
+    if (l.overlap_gradients) time = std::max(0.0, time - hiding);
+  }
+  if (l.pipeline > 1 && m.tied) {
+    const Group pair{2, l.placement.pipeline >= l.pipeline ? 2 : 1};
+    time += all_reduce_seconds(work.machines, pair,
+                               embedding_parameters(m) / l.tensor * f.gradient_bytes);
+  }
+  return time;
+}
+
+Seconds optimizer_of(const Workload& work, const Layout& l, double weights) {
+  const Device& d = work.machines.device;
+  const double mine = l.zero >= 1 ? weights / (double(l.data) * l.context) : weights;
+  const Seconds local =
+      work.framework.optimizer_bytes * mine / (d.memory_bytes_per_s * d.memory_efficiency);
+  if (!l.offload_optimizer) return local;
+  return std::max(local, 2 * kAdamBytes * mine / d.host_bytes_per_s);
+}
+
+// Transfers to the host that the passes beside them do not hide.
+Seconds offload_of(const Workload& work, const Layout& l, const Stages& stages, double weights) {
+  const double rate = work.machines.device.host_bytes_per_s;
+  const double micro_batches = l.micro_batches();
+  Seconds moved = 0;
+  if (l.offload_weights) moved += 2 * kHalf * weights / rate;
+  if (l.offload_activations) {
+    const double tokens = double(l.micro_batch) * work.model.sequence / l.context;
+    const int layers = stage_layers(work.model, l.pipeline).first;
+    // Twelve numbers of a hidden state per token stand for what a layer keeps.
+    const double kept = l.recompute == Recompute::kFull ? 1 : 12;
+    moved += 2 * kHalf * kept * tokens * work.model.hidden * layers / l.tensor / rate;
+  }
+  return micro_batches * std::max(0.0, moved - stages.slowest.total());
+}
+
+}  // namespace
+
+LayerTime layer_time(const BlockCost& b, const Framework& f, Recompute recompute) {
+  LayerTime time;
+  const Seconds device_forward = b.forward + b.tensor_forward + b.expert_forward;
+  const Seconds host_forward = f.host_forward_s * b.forward_launches;
+  Seconds again = 0, host_again = 0;
+  if (recompute == Recompute::kSelective) {
+    again = b.core;
+    host_again = f.host_forward_s * b.core_launches;
+  } else if (recompute == Recompute::kFull) {
+    again = device_forward;
+    host_again = host_forward;
+  }
+  const Seconds device_input = b.backward_input + b.tensor_backward + b.expert_backward + again;
+  const Seconds device_backward = device_input + b.weight_gradient;
+  const Seconds host_backward = f.host_backward_s * b.backward_launches + host_again;
+  time.forward = std::max(device_forward, host_forward);
+  const Seconds backward = std::max(device_backward, host_backward);
+  time.weight_gradient = b.weight_gradient;
+  time.backward_input = backward - b.weight_gradient;
+  time.compute = b.forward + b.backward_input + b.weight_gradient;
+  time.recompute = again;
+  time.tensor = b.tensor_forward + b.tensor_backward;
+  time.expert = b.expert_forward + b.expert_backward;
+  time.host = time.forward + backward - device_forward - device_backward;
+  return time;
+}
+
+StepParts step_parts(const Workload& work, const Layout& layout) {
+  StepParts parts;
+  const Transformer& m = work.model;
+  if (m.experts.count == 0 || m.experts.dense_layers > 0) {
+    parts.dense = layer_time(layer_cost(work, layout, false), work.framework, layout.recompute);
+  }
+  if (m.experts.count > 0) {
+    parts.experts = layer_time(layer_cost(work, layout, true), work.framework, layout.recompute);
+  }
+  parts.ends = end_cost(work, layout);
+  return parts;
+}
+
+StepTime step_time(const Workload& work, const Layout& l, const StepParts& parts) {
+  const Stages stages = stages_of(work, l, parts);
+  const double micro_batches = l.micro_batches();
+  const double weights = device_weights(work, l);
+  StepTime time;
+  time.compute = micro_batches * stages.slowest.compute;
+  time.recompute = micro_batches * stages.slowest.recompute;
+  time.tensor = micro_batches * stages.slowest.tensor;
+  time.expert = micro_batches * stages.slowest.expert;
+  time.host = micro_batches * stages.slowest.host;
+  time.bubble = bubble_of(l, stages);
+  const Seconds send = send_of(work, l);
+  time.pipeline = 2 * send * (micro_batches * l.chunks + l.pipeline - 1);
+  const Seconds hiding = stages.slowest.backward_input + stages.slowest.weight_gradient;
+  time.data = data_of(work, l, weights, hiding);
+  time.optimizer = optimizer_of(work, l, weights);
+  time.offload = offload_of(work, l, stages, weights);
+  time.other = work.framework.step_s;
+  return time;
+}
+
+StepTime step_time(const Workload& work, const Layout& layout) {
+  return step_time(work, layout, step_parts(work, layout));
+}
+
+}  // namespace weft::planner
