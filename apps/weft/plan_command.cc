@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
+
+#include "base/delimited.h"
 
 namespace weft {
 
@@ -12,13 +15,36 @@ int plan_fail(const std::string& verb, const Error& error) {
   return kExitBadInput;
 }
 
+Result<std::vector<planner::Run>> read_run_files(const std::vector<std::string>& files,
+                                                 const std::vector<std::string>& sets) {
+  std::vector<planner::Run> runs;
+  std::vector<std::string> known;
+  for (const std::string& file : files) {
+    auto some = planner::read_runs(file);
+    if (!some.ok()) return some.error();
+    for (planner::Run& one : *some) {
+      if (files.size() > 1 && one.set == planner::kNoSet) one.set = file.substr(file.rfind('/') + 1);
+      if (std::find(known.begin(), known.end(), one.set) == known.end()) known.push_back(one.set);
+      const bool wanted =
+          sets.empty() || std::find(sets.begin(), sets.end(), one.set) != sets.end();
+      if (wanted) runs.push_back(std::move(one));
+    }
+  }
+  for (const std::string& set : sets) {
+    if (std::find(known.begin(), known.end(), set) != known.end()) continue;
+    return Error{ErrorKind::kNotFound,
+                 fmt::format("no row is of set {}{}", shown(set), did_you_mean(set, known)), ""};
+  }
+  return runs;
+}
+
 Verb add_plan_command(CLI::App& app) {
   CLI::App* plan = app.add_subcommand("plan", "how to train a model");
   plan->require_subcommand(1);
   plan->footer(
       "example: weft plan pipeline --schedule 1f1b,zb-h1,zb-v --stages 8 --microbatches 32");
   const std::vector<Verb> verbs = {add_plan_pipeline(*plan), add_plan_evaluate(*plan),
-                                   add_plan_goodput(*plan)};
+                                   add_plan_goodput(*plan), add_plan_calibrate(*plan)};
   return {plan, [verbs] {
             for (const Verb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();

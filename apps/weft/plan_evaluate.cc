@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 using namespace planner;
 
 struct EvaluateArguments {
-  std::vector<std::string> files;
+  std::vector<std::string> files, sets;
   std::string terms = "own";
   bool json = false, csv = false, markdown = false, rows = false;
 };
@@ -130,15 +130,9 @@ std::string verdict(const std::vector<Run>& runs, const std::vector<Prediction>&
 }
 
 int run(const EvaluateArguments& a) {
-  std::vector<Run> runs;
-  for (const std::string& file : a.files) {
-    auto some = read_runs(file);
-    if (!some.ok()) return plan_fail("evaluate", some.error());
-    for (Run& one : *some) {
-      if (a.files.size() > 1 && one.set == "vtrain") one.set = file.substr(file.rfind('/') + 1);
-      runs.push_back(std::move(one));
-    }
-  }
+  const auto read = read_run_files(a.files, a.sets);
+  if (!read.ok()) return plan_fail("evaluate", read.error());
+  const std::vector<Run>& runs = *read;
   const MemoryTerms terms = a.terms == "paper" ? MemoryTerms::kPaper : MemoryTerms::kOwn;
   const std::vector<Prediction> predictions = predict(runs, terms);
   if (a.json) {
@@ -165,6 +159,7 @@ Verb add_plan_evaluate(CLI::App& plan) {
   auto a = std::make_shared<EvaluateArguments>();
   app->add_option("rows", a->files, "CSV files of runs (docs/planner.md lists the columns)")
       ->required();
+  app->add_option("--sets", a->sets, "only rows of these sets, comma separated")->delimiter(',');
   app->add_option("--memory-terms", a->terms,
                   "own: all that a device holds; paper: the terms of Korthikanti et al. 2022 alone")
       ->check(CLI::IsMember({"own", "paper"}));

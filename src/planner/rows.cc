@@ -58,7 +58,7 @@ class RunReader {
   }
 
   void read_vtrain(Run& run) {
-    run.set = text_or("set", "vtrain");
+    run.set = text_or("set", kNoSet);
     const int heads = integer("attention heads"), hidden = integer("hidden size");
     run.model = gpt("gpt", integer("# layers"), hidden, heads, integer("sequence length"),
                     integer_or("vocab", kUsualVocab));
@@ -78,7 +78,7 @@ class RunReader {
   }
 
   void read_published(Run& run) {
-    run.set = text_or("set", "rows");
+    run.set = text_or("set", kNoSet);
     run.label = text("model_B");
     put_shape(run);
     Layout& l = run.layout;
@@ -128,14 +128,14 @@ class RunReader {
   struct Published {
     const char* label;
     const char* name;
-    int pipeline, micro_batch, chunks;
+    int pipeline, micro_batch, chunks, batch;
   };
   // Korthikanti et al. 2022, their four models with tensor parallel size 8.
   static const Published* published(const std::string& label) {
-    static constexpr Published kModels[] = {{"22", "megatron-22b", 1, 4, 1},
-                                            {"175", "gpt3-175b", 8, 1, 3},
-                                            {"530", "turing-530b", 35, 1, 3},
-                                            {"1008", "megatron-1t", 64, 1, 1}};
+    static constexpr Published kModels[] = {{"22", "megatron-22b", 1, 4, 1, 4},
+                                            {"175", "gpt3-175b", 8, 1, 3, 64},
+                                            {"530", "turing-530b", 35, 1, 3, 280},
+                                            {"1008", "megatron-1t", 64, 1, 1, 512}};
     const auto* found = std::find_if(std::begin(kModels), std::end(kModels),
                                      [&](const Published& one) { return label == one.label; });
     return found == std::end(kModels) ? nullptr : found;
@@ -148,7 +148,7 @@ class RunReader {
     l.tensor = 8;
     l.pipeline = known->pipeline;
     l.micro_batch = known->micro_batch;
-    l.global_batch = known->micro_batch * known->pipeline;
+    l.global_batch = known->batch;
     l.chunks = known->chunks;
     if (l.chunks > 1) l.schedule = PipelineKind::kInterleaved;
     devices_ = l.devices();

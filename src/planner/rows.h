@@ -12,6 +12,9 @@
 
 namespace weft::planner {
 
+// The set of rows that name none.
+inline constexpr const char* kNoSet = "rows";
+
 enum class MemoryPart { kTotal, kWeights, kActivations };
 
 struct Run {

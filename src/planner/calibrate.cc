@@ -1,0 +1,172 @@
+#include "planner/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "planner/minimize.h"
+
+namespace weft::planner {
+namespace {
+
+constexpr double kMostError = 0.5;  // of one row, as a natural logarithm
+// Holds constants that the rows say nothing about where they are.
+constexpr double kPull = 2e-4;
+constexpr double kFirstStep = 0.25;
+
+// Where a constant stands in a run that has it; null in others.
+struct Knob {
+  Constant constant;
+  double* (*place)(Run&, const std::string& owner);
+  double most;  // largest value that makes sense
+};
+
+template <double Framework::*member>
+double* in_framework(Run& run, const std::string& owner) {
+  return run.framework.name == owner ? &(run.framework.*member) : nullptr;
+}
+template <double Device::*member>
+double* in_device(Run& run, const std::string& owner) {
+  return run.machines.device.name == owner ? &(run.machines.device.*member) : nullptr;
+}
+double* large_tiles(Run& run, const std::string& owner) {
+  Device& device = run.machines.device;
+  return device.name == owner ? &device.tile_efficiency[0] : nullptr;
+}
+double* network_efficiency(Run& run, const std::string& owner) {
+  return run.machines.network.name == owner ? &run.machines.network.efficiency : nullptr;
+}
+
+void add_framework(std::vector<Knob>& knobs, const std::string& name) {
+  knobs.push_back({{name, "host_forward_s", "host time to issue one operation of a forward pass"},
+                   in_framework<&Framework::host_forward_s>, 1e-3});
+  knobs.push_back({{name, "host_backward_s", "host time to issue one operation of a backward pass"},
+                   in_framework<&Framework::host_backward_s>, 1e-3});
+  knobs.push_back({{name, "step_s", "once per step: data, logging, loss scale"},
+                   in_framework<&Framework::step_s>, 10});
+  knobs.push_back({{name, "accumulate_bytes",
+                    "memory traffic per weight and micro-batch to add gradients up"},
+                   in_framework<&Framework::accumulate_bytes>, 40});
+}
+
+// The constants of everything that the rows name.
+std::vector<Knob> knobs_of(std::vector<Run>& runs) {
+  std::set<std::string> devices, networks, frameworks;
+  for (const Run& run : runs) {
+    devices.insert(run.machines.device.name);
+    networks.insert(run.machines.network.name);
+    frameworks.insert(run.framework.name);
+  }
+  std::vector<Knob> knobs;
+  for (const std::string& name : devices) {
+    knobs.push_back({{name, "large_tiles", "share of the peak reached with tiles of 256x128"},
+                     large_tiles, 1});
+    knobs.push_back({{name, "memory_efficiency", "share of the memory's bandwidth reached"},
+                     in_device<&Device::memory_efficiency>, 1});
+  }
+  for (const std::string& name : networks) {
+    knobs.push_back({{name, "network_efficiency", "share of the cards' bandwidth reached"},
+                     network_efficiency, 1});
+  }
+  for (const std::string& name : frameworks) add_framework(knobs, name);
+  for (Knob& knob : knobs) {
+    for (Run& run : runs) {
+      if (const double* at = knob.place(run, knob.constant.owner)) {
+        knob.constant.before = knob.constant.after = *at;
+        break;
+      }
+    }
+  }
+  return knobs;
+}
+
+void put(std::vector<Run>& runs, const std::vector<Knob>& knobs) {
+  for (Run& run : runs) {
+    for (const Knob& knob : knobs) {
+      if (double* at = knob.place(run, knob.constant.owner)) *at = knob.constant.after;
+    }
+  }
+}
+
+std::vector<Knob> moved(std::vector<Knob> knobs, const std::vector<double>& by) {
+  for (std::size_t i = 0; i < knobs.size(); ++i) {
+    Constant& c = knobs[i].constant;
+    c.after = std::min(knobs[i].most, c.before * std::exp(by[i]));
+  }
+  return knobs;
+}
+
+// The constants that suit `runs` best.
+std::vector<Knob> fitted(std::vector<Run> runs, const std::vector<Knob>& knobs, int trials) {
+  std::map<std::string, double> rows_of;
+  for (const Run& run : runs) rows_of[run.set] += 1;
+  const auto loss = [&](const std::vector<double>& by) {
+    put(runs, moved(knobs, by));
+    double sum = 0;
+    for (const Run& run : runs) {
+      const StepTime time = step_time({run.model, run.machines, run.framework}, run.layout);
+      const double error = std::abs(std::log(time.total() / *run.measured_s));
+      sum += std::min(error, kMostError) / rows_of[run.set];
+    }
+    for (const double one : by) sum += kPull * one * one;
+    return sum;
+  };
+  const std::vector<double> by =
+      minimize(loss, std::vector<double>(knobs.size(), 0), kFirstStep, trials);
+  return moved(knobs, by);
+}
+
+// Rows of one shape stay together, in whichever table they stand.
+std::vector<int> folds_by_model(const std::vector<Run>& runs, int folds) {
+  std::map<std::pair<int, int>, int> number;
+  for (const Run& run : runs) number[{run.model.hidden, run.model.layers}] = 0;
+  int next = 0;
+  for (auto& [shape, fold] : number) fold = next++ % folds;
+  std::vector<int> out;
+  for (const Run& run : runs) out.push_back(number[{run.model.hidden, run.model.layers}]);
+  return out;
+}
+
+std::vector<ErrorSummary> held_out(const std::vector<Run>& runs, const std::vector<Knob>& knobs,
+                                   const CalibrateOptions& options) {
+  const std::vector<int> fold_of = folds_by_model(runs, options.folds);
+  std::vector<Run> changed = runs;
+  for (int fold = 0; fold < options.folds; ++fold) {
+    std::vector<Run> others, mine;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      (fold_of[i] == fold ? mine : others).push_back(runs[i]);
+    }
+    if (mine.empty() || others.empty()) continue;
+    put(mine, fitted(others, knobs, options.trials));
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (fold_of[i] == fold) changed[i] = mine[next++];
+    }
+  }
+  return time_errors(changed, predict(changed, MemoryTerms::kOwn));
+}
+
+}  // namespace
+
+Result<Calibration> calibrate(std::vector<Run> runs, const CalibrateOptions& options) {
+  std::erase_if(runs, [](const Run& run) { return !run.measured_s; });
+  if (runs.empty()) {
+    return Error{ErrorKind::kInvalidInput, "no row has a measured time",
+                 "fill in iteration time (ms), or metric and value"};
+  }
+  const std::vector<Knob> knobs = knobs_of(runs);
+  Calibration out;
+  out.folds = options.folds;
+  out.before = time_errors(runs, predict(runs, MemoryTerms::kOwn));
+  out.held_out = held_out(runs, knobs, options);
+  const std::vector<Knob> best = fitted(runs, knobs, options.trials);
+  put(runs, best);
+  out.fit = time_errors(runs, predict(runs, MemoryTerms::kOwn));
+  for (const Knob& knob : best) out.constants.push_back(knob.constant);
+  return out;
+}
+
+}  // namespace weft::planner
