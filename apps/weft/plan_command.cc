@@ -44,7 +44,8 @@ Verb add_plan_command(CLI::App& app) {
   plan->footer(
       "example: weft plan pipeline --schedule 1f1b,zb-h1,zb-v --stages 8 --microbatches 32");
   const std::vector<Verb> verbs = {add_plan_pipeline(*plan), add_plan_evaluate(*plan),
-                                   add_plan_goodput(*plan), add_plan_calibrate(*plan)};
+                                   add_plan_calibrate(*plan), add_plan_search(*plan),
+                                   add_plan_goodput(*plan)};
   return {plan, [verbs] {
             for (const Verb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();

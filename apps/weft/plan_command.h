@@ -19,6 +19,7 @@ Verb add_plan_pipeline(CLI::App& plan);
 Verb add_plan_goodput(CLI::App& plan);
 Verb add_plan_evaluate(CLI::App& plan);
 Verb add_plan_calibrate(CLI::App& plan);
+Verb add_plan_search(CLI::App& plan);
 
 // The runs of several files. With more than one file, rows that name no set are of the set that is
 // their file's name. `sets`: only these, unless empty; the error names one that no row is of.

@@ -12,7 +12,7 @@
 namespace weft::planner {
 namespace {
 
-constexpr double kMostError = 0.5;  // of one row, as a natural logarithm
+constexpr double kMostError = 0.5;  // of one row
 // Holds constants that the rows say nothing about where they are.
 constexpr double kPull = 2e-4;
 constexpr double kFirstStep = 0.25;
@@ -32,12 +32,8 @@ template <double Device::*member>
 double* in_device(Run& run, const std::string& owner) {
   return run.machines.device.name == owner ? &(run.machines.device.*member) : nullptr;
 }
-double* large_tiles(Run& run, const std::string& owner) {
-  Device& device = run.machines.device;
-  return device.name == owner ? &device.tile_efficiency[0] : nullptr;
-}
-double* network_efficiency(Run& run, const std::string& owner) {
-  return run.machines.network.name == owner ? &run.machines.network.efficiency : nullptr;
+double* network_efficiency(Run& run, const std::string&) {
+  return &run.machines.network.efficiency;
 }
 
 void add_framework(std::vector<Knob>& knobs, const std::string& name) {
@@ -54,23 +50,18 @@ void add_framework(std::vector<Knob>& knobs, const std::string& name) {
 
 // The constants of everything that the rows name.
 std::vector<Knob> knobs_of(std::vector<Run>& runs) {
-  std::set<std::string> devices, networks, frameworks;
+  std::set<std::string> devices, frameworks;
   for (const Run& run : runs) {
     devices.insert(run.machines.device.name);
-    networks.insert(run.machines.network.name);
     frameworks.insert(run.framework.name);
   }
   std::vector<Knob> knobs;
   for (const std::string& name : devices) {
-    knobs.push_back({{name, "large_tiles", "share of the peak reached with tiles of 256x128"},
-                     large_tiles, 1});
     knobs.push_back({{name, "memory_efficiency", "share of the memory's bandwidth reached"},
                      in_device<&Device::memory_efficiency>, 1});
   }
-  for (const std::string& name : networks) {
-    knobs.push_back({{name, "network_efficiency", "share of the cards' bandwidth reached"},
-                     network_efficiency, 1});
-  }
+  knobs.push_back({{"networks", "network_efficiency", "share of the cards' bandwidth reached"},
+                   network_efficiency, 1});
   for (const std::string& name : frameworks) add_framework(knobs, name);
   for (Knob& knob : knobs) {
     for (Run& run : runs) {
@@ -108,7 +99,7 @@ std::vector<Knob> fitted(std::vector<Run> runs, const std::vector<Knob>& knobs, 
     double sum = 0;
     for (const Run& run : runs) {
       const StepTime time = step_time({run.model, run.machines, run.framework}, run.layout);
-      const double error = std::abs(std::log(time.total() / *run.measured_s));
+      const double error = std::abs(time.total() / *run.measured_s - 1);
       sum += std::min(error, kMostError) / rows_of[run.set];
     }
     for (const double one : by) sum += kPull * one * one;

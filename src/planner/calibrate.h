@@ -9,9 +9,9 @@
 
 namespace weft::planner {
 
-// One number that may be fitted: of a device type, of a network, or of a framework.
+// One number that may be fitted: of a device type, of all networks, or of a framework.
 struct Constant {
-  std::string owner;    // "a100-80", "4xhdr", "megatron-lm"
+  std::string owner;    // "a100-80", "networks", "megatron-lm"
   std::string name;     // as in hardware.h and framework.h
   std::string meaning;  // one line, with the unit
   double before = 0, after = 0;
@@ -30,8 +30,8 @@ struct CalibrateOptions {
   int trials = 1500;  // predictions of all rows, for each fit
 };
 
-// Sets count alike, however many rows they have. A row's error counts as at most 0.5 (as a natural
-// logarithm), so that a straggler does not bend the constants; constants that no row depends on
+// Sets count alike, however many rows they have. A row's error counts as at most one half,
+// so that a straggler does not bend the constants; constants that no row depends on
 // stay as they are.
 // The error says so when no row has a measured time.
 // Cost: trials * (folds + 1) predictions of all rows, about 2 us each.

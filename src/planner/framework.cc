@@ -12,17 +12,17 @@ const std::vector<Framework>& frameworks() {
   static const std::vector<Framework> all = [] {
     Framework lm;
     lm.name = "megatron-lm";
-    lm.host_forward_s = 8e-6;
-    lm.host_backward_s = 50e-6;
-    lm.step_s = 5e-3;
-    lm.accumulate_bytes = 4.8;
+    lm.host_forward_s = 10e-6;
+    lm.host_backward_s = 30e-6;
+    lm.step_s = 3e-3;
+    lm.accumulate_bytes = 1.5;
     lm.optimizer_bytes = 40;
     Framework deepspeed;
     deepspeed.name = "megatron-deepspeed";
-    deepspeed.host_forward_s = 82e-6;
-    deepspeed.host_backward_s = 11e-6;
-    deepspeed.step_s = 7e-3;
-    deepspeed.accumulate_bytes = 14;
+    deepspeed.host_forward_s = 99e-6;
+    deepspeed.host_backward_s = 5.3e-6;
+    deepspeed.step_s = 7.5e-3;
+    deepspeed.accumulate_bytes = 14.4;
     deepspeed.shards_optimizer = true;
     Framework core = lm;
     core.name = "megatron-core";

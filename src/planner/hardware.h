@@ -23,7 +23,7 @@ struct Device {
   // Share of the peak that a full wave reaches with tiles of 256x128, 128x128, and below.
   std::array<double, 3> tile_efficiency = {0.787, 0.770, 0.767};
   double kernel_s = 4.7e-6;         // from launch to end of a kernel that has nothing to do
-  double memory_efficiency = 0.74;  // share of the data sheet's bandwidth that is reached
+  double memory_efficiency = 0.80;  // share of the data sheet's bandwidth that is reached
 
   // Links inside a node: a ring over n devices moves
   // link_bytes_per_s * (1 - kRingLoss / n) and waits link_base_s + n * link_rank_s.
@@ -39,7 +39,7 @@ struct Network {
   std::string name;
   int cards = 8;                // per node
   double card_bytes_per_s = 0;  // one direction
-  double efficiency = 0.85;     // share of it that large messages reach
+  double efficiency = 0.88;     // share of it that large messages reach
   double latency_s = 4.8e-6;    // of one step of a ring
 };
 

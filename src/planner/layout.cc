@@ -110,7 +110,11 @@ std::string describe(const Layout& l) {
   if (l.chunks > 1) text += fmt::format(" v{}", l.chunks);
   if (l.zero > 0) text += fmt::format(" zero{}", l.zero);
   if (l.sequence_parallel()) text += " sp";
-  return text + fmt::format(" {} {}", name_of(l.recompute), name_of(l.schedule));
+  text += fmt::format(" {} {}", name_of(l.recompute), name_of(l.schedule));
+  if (l.offload_weights) text += " offload-weights";
+  if (l.offload_activations) text += " offload-activations";
+  if (l.offload_optimizer) text += " offload-optimizer";
+  return text;
 }
 
 }  // namespace weft::planner

@@ -90,19 +90,6 @@ Seconds bubble_of(const Layout& l, const Stages& stages) {
   return others;
 }
 
-// One activation from stage to stage: each tensor rank sends its part, and the receivers gather it
-// inside their node (Narayanan et al. 2021, scatter-gather).
-Seconds send_of(const Workload& work, const Layout& l) {
-  if (l.pipeline == 1) return 0;
-  const double tokens = double(l.micro_batch) * work.model.sequence / l.context;
-  const double bytes = kHalf * tokens * work.model.hidden;
-  const bool same = l.placement.pipeline >= l.pipeline;
-  const Group group{l.tensor, l.placement.tensor};
-  const bool gathers = l.tensor > 1 && !l.sequence_parallel() && !same;
-  return send_seconds(work.machines, same, same && !l.sequence_parallel() ? bytes : bytes / l.tensor) +
-         (gathers ? gather_seconds(work.machines, group, bytes) : 0);
-}
-
 // Weights on the device with most of them.
 double device_weights(const Workload& work, const Layout& l) {
   const Transformer& m = work.model;
@@ -165,6 +152,38 @@ Seconds offload_of(const Workload& work, const Layout& l, const Stages& stages, 
 
 }  // namespace
 
+LayerTime chunk_time(const Workload& work, const Layout& l, const StepParts& parts, int chunk) {
+  const Transformer& m = work.model;
+  const int chunks = l.pipeline * l.chunks;
+  const StageLayers counts = stage_layers(m, chunks);
+  const bool first = chunk == 0, last = chunk == chunks - 1;
+  // What is left over goes to the first of the middle chunks.
+  const int middle = m.layers - counts.first - counts.last;
+  const int before = std::min(middle, (chunk - 1) * counts.middle);
+  const int mine = first  ? counts.first
+                   : last ? counts.last
+                          : std::min(counts.middle, middle - before);
+  const int from = first ? 0 : last ? m.layers - counts.last : counts.first + before;
+  LayerTime time = sum(parts, mix_of(m, from, mine));
+  if (first) add_embedding(time, parts.ends);
+  if (last) add_output(time, parts.ends);
+  return time;
+}
+
+// One activation from stage to stage: each tensor rank sends its part, and the receivers gather it
+// inside their node (Narayanan et al. 2021, scatter-gather).
+Seconds send_time(const Workload& work, const Layout& l) {
+  if (l.pipeline == 1) return 0;
+  const double tokens = double(l.micro_batch) * work.model.sequence / l.context;
+  const double bytes = kHalf * tokens * work.model.hidden;
+  const bool same = l.placement.pipeline >= l.pipeline;
+  const Group group{l.tensor, l.placement.tensor};
+  const bool gathers = l.tensor > 1 && !l.sequence_parallel() && !same;
+  const double sent = same && !l.sequence_parallel() ? bytes : bytes / l.tensor;
+  return send_seconds(work.machines, same, sent) +
+         (gathers ? gather_seconds(work.machines, group, bytes) : 0);
+}
+
 LayerTime layer_time(const BlockCost& b, const Framework& f, Recompute recompute) {
   LayerTime time;
   const Seconds device_forward = b.forward + b.tensor_forward + b.expert_forward;
@@ -216,7 +235,7 @@ StepTime step_time(const Workload& work, const Layout& l, const StepParts& parts
   time.expert = micro_batches * stages.slowest.expert;
   time.host = micro_batches * stages.slowest.host;
   time.bubble = bubble_of(l, stages);
-  const Seconds send = send_of(work, l);
+  const Seconds send = send_time(work, l);
   time.pipeline = 2 * send * (micro_batches * l.chunks + l.pipeline - 1);
   const Seconds hiding = stages.slowest.backward_input + stages.slowest.weight_gradient;
   time.data = data_of(work, l, weights, hiding);

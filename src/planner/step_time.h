@@ -42,6 +42,11 @@ struct StepParts {
 };
 StepParts step_parts(const Workload& work, const Layout& layout);
 
+// Of chunk `chunk` of layout.pipeline * layout.chunks, with embedding and output where they are.
+LayerTime chunk_time(const Workload& work, const Layout& layout, const StepParts& parts, int chunk);
+// One activation, or its gradient, from stage to stage.
+Seconds send_time(const Workload& work, const Layout& layout);
+
 // Requires: check(layout, model).ok().  Cost: no allocation; about 100 floating-point operations.
 StepTime step_time(const Workload& work, const Layout& layout, const StepParts& parts);
 StepTime step_time(const Workload& work, const Layout& layout);

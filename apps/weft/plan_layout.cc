@@ -1,0 +1,168 @@
+#include "plan_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/files.h"
+#include "base/table.h"
+#include "pipeline/solve.h"
+#include "pipeline_chart.h"
+#include "planner/exact_pipeline.h"
+
+namespace weft {
+
+using nlohmann::ordered_json;
+using namespace planner;
+
+namespace {
+
+struct Part {
+  const char* name;
+  Seconds StepTime::*seconds;
+};
+constexpr Part kParts[] = {{"compute", &StepTime::compute},     {"recompute", &StepTime::recompute},
+                           {"tensor", &StepTime::tensor},       {"expert", &StepTime::expert},
+                           {"pipeline", &StepTime::pipeline},   {"data", &StepTime::data},
+                           {"bubble", &StepTime::bubble},       {"host", &StepTime::host},
+                           {"optimizer", &StepTime::optimizer}, {"offload", &StepTime::offload},
+                           {"other", &StepTime::other}};
+
+ordered_json describe_memory(const MemoryUse& m) {
+  return {{"weights", m.weights},         {"gradients", m.gradients},
+          {"optimizer", m.optimizer},     {"activations", m.activations},
+          {"output", m.output},           {"working", m.working},
+          {"allowance", m.allowance},     {"host", m.host}};
+}
+
+}  // namespace
+
+ordered_json describe_candidate(const Workload& work, const Candidate& one) {
+  const Layout& l = one.layout;
+  ordered_json parts = ordered_json::object();
+  for (const Part& part : kParts) parts[part.name] = one.time.*part.seconds;
+  ordered_json out = {{"layout", describe(l)},
+                      {"tensor", l.tensor},
+                      {"pipeline", l.pipeline},
+                      {"data", l.data},
+                      {"context", l.context},
+                      {"expert", l.expert},
+                      {"chunks", l.chunks},
+                      {"micro_batch", l.micro_batch},
+                      {"micro_batches", l.micro_batches()},
+                      {"global_batch", l.global_batch},
+                      {"schedule", name_of(l.schedule)},
+                      {"recompute", name_of(l.recompute)},
+                      {"exchange", name_of(l.exchange)},
+                      {"tensor_overlap", name_of(l.overlap)},
+                      {"gather_again", l.gather_again},
+                      {"zero", l.zero},
+                      {"overlap_gradients", l.overlap_gradients},
+                      {"offload_weights", l.offload_weights},
+                      {"offload_activations", l.offload_activations},
+                      {"offload_optimizer", l.offload_optimizer},
+                      {"step_s", one.seconds()},
+                      {"samples_per_s", one.seconds() > 0 ? l.global_batch / one.seconds() : 0},
+                      {"breakdown_s", parts},
+                      {"memory_bytes", one.memory.total()},
+                      {"memory", describe_memory(one.memory)}};
+  if (one.seconds() > 0) out["flops_utilisation"] = flops_utilisation(work, one);
+  return out;
+}
+
+double flops_utilisation(const Workload& work, const Candidate& one) {
+  const Transformer& m = work.model;
+  const double tokens = double(one.layout.global_batch) * m.sequence;
+  const double attention = 12.0 * m.layers * m.sequence * m.heads * m.head_size;
+  const double flops = tokens * (6 * active_parameters(m) + attention);
+  return flops / (one.seconds() * work.machines.device.peak_flops * one.layout.devices());
+}
+
+std::string what_would_win(const Candidate& best, const Candidate& second) {
+  const Seconds gap = second.seconds() - best.seconds();
+  const Part* worst = nullptr;
+  for (const Part& part : kParts) {
+    const auto more = [&](const Part& p) {
+      return second.time.*p.seconds - best.time.*p.seconds;
+    };
+    if (worst == nullptr || more(part) > more(*worst)) worst = &part;
+  }
+  const Seconds spends = second.time.*worst->seconds;
+  return fmt::format("{:.2f} % slower; it would win with {:.0f} % less time for {} ({} of its {} s)",
+                     100 * gap / best.seconds(), spends > 0 ? 100 * std::min(1.0, gap / spends) : 0,
+                     worst->name, three_digits(spends), three_digits(second.seconds()));
+}
+
+std::string memory_text(const Workload& work, const SearchAnswer& answer) {
+  const Layout& l = answer.ranked[0].layout;
+  Table table({"<best layout's memory, GB", "weights", "gradients", "optimizer", "activations",
+               "output", "working", "allowance", "total"});
+  const std::set<int> stages = {0, l.pipeline / 2, l.pipeline - 1};
+  for (const int stage : stages) {
+    const MemoryUse m = memory_use(work.model, work.framework, l, stage);
+    const auto gb = [](double bytes) { return three_digits(bytes / 1e9); };
+    table.row({fmt::format("stage {} of {}", stage, l.pipeline), gb(m.weights), gb(m.gradients),
+               gb(m.optimizer), gb(m.activations), gb(m.output), gb(m.working), gb(m.allowance),
+               gb(m.total())});
+  }
+  return table.text();
+}
+
+std::string launch_flags(const Workload& work, const Layout& l) {
+  const Transformer& m = work.model;
+  const int node = std::min(work.machines.device.node, l.devices());
+  std::string text = fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py",
+                                 l.devices() / node, node);
+  text += fmt::format(
+      " --num-layers {} --hidden-size {} --ffn-hidden-size {} --num-attention-heads {}"
+      " --seq-length {} --max-position-embeddings {}",
+      m.layers, m.hidden, m.ffn, m.heads, m.sequence, m.sequence);
+  if (m.kv_heads != m.heads) {
+    text += fmt::format(" --group-query-attention --num-query-groups {}", m.kv_heads);
+  }
+  if (m.gated) text += " --swiglu --disable-bias-linear --normalization RMSNorm";
+  if (!m.tied) text += " --untie-embeddings-and-output-weights";
+  text += fmt::format(
+      " --tensor-model-parallel-size {} --pipeline-model-parallel-size {} --micro-batch-size {}"
+      " --global-batch-size {} --bf16",
+      l.tensor, l.pipeline, l.micro_batch, l.global_batch);
+  if (l.context > 1) text += fmt::format(" --context-parallel-size {}", l.context);
+  if (l.expert > 1) text += fmt::format(" --expert-model-parallel-size {}", l.expert);
+  if (m.experts.count > 0) {
+    text += fmt::format(" --num-experts {} --moe-router-topk {}", m.experts.count,
+                        m.experts.per_token);
+  }
+  if (l.chunks > 1) {
+    text += fmt::format(" --num-layers-per-virtual-pipeline-stage {}",
+                        m.layers / l.pipeline / l.chunks);
+  }
+  if (l.sequence_parallel()) text += " --sequence-parallel";
+  if (l.zero >= 1) text += " --use-distributed-optimizer";
+  if (l.overlap_gradients) text += " --overlap-grad-reduce";
+  if (l.flash_attention) text += " --use-flash-attn";
+  if (l.recompute == Recompute::kSelective) text += " --recompute-granularity selective";
+  if (l.recompute == Recompute::kFull) {
+    text += " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+  }
+  return text + "\n";
+}
+
+Status write_pipeline_charts(const Workload& work, const Candidate& one, const std::string& svg,
+                             const std::string& perfetto) {
+  auto schedule = pipeline_of(work, one.layout);
+  if (!schedule.ok()) return schedule.error();
+  auto timeline = pipeline::solve(*schedule);
+  if (!timeline.ok()) return timeline.error();
+  std::vector<TimedPipeline> runs;
+  runs.push_back({std::move(*schedule), std::move(*timeline)});
+  Status status;
+  if (!svg.empty()) status = write_file_atomically(svg, pipeline_svg(runs));
+  if (status.ok() && !perfetto.empty()) {
+    status = write_file_atomically(perfetto, pipeline_trace(runs));
+  }
+  return status;
+}
+
+}  // namespace weft
