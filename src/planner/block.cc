@@ -176,7 +176,8 @@ class LayerMaker {
   void hide(Seconds& exchange, Seconds beside) const {
     if (layout_.overlap == TensorOverlap::kNone) return;
     const double pieces = layout_.overlap == TensorOverlap::kPipe ? 2 : layout_.tensor;
-    exchange -= std::min(exchange, beside) * (1 - 1 / pieces);
+    const Seconds later = exchange * (1 - 1 / pieces);
+    exchange = exchange - later + exposed_seconds(later, beside);
   }
 
   // Keys and values go round; what attention's core does not hide stays.
@@ -186,8 +187,8 @@ class LayerMaker {
     const bool same = layout_.tensor * layout_.context <= device_.node;
     const Seconds round =
         (layout_.context - 1) * send_seconds(work_.machines, same, kv);
-    cost_.tensor_forward += std::max(0.0, round - cost_.core);
-    cost_.tensor_backward += std::max(0.0, 2 * round - 2 * cost_.core);
+    cost_.tensor_forward += exposed_seconds(round, cost_.core);
+    cost_.tensor_backward += exposed_seconds(2 * round, 2 * cost_.core);
     launch(layout_.context, 2 * layout_.context);
   }
 

@@ -22,4 +22,8 @@ Seconds all_to_all_seconds(const Machines& machines, Group group, double bytes);
 // From one device to another, all devices of the nodes sending at once.
 Seconds send_seconds(const Machines& machines, bool same_node, double bytes);
 
+// What is left of an exchange beside `beside` seconds of computation: what sticks out, and what it
+// slows the computation by while it hides (both want memory bandwidth and processors).
+Seconds exposed_seconds(Seconds exchange, Seconds beside);
+
 }  // namespace weft::planner

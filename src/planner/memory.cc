@@ -194,7 +194,11 @@ MemoryUse memory_use(const Transformer& m, const Framework& f, const Layout& l, 
 MemoryUse most_memory(const Transformer& m, const Framework& f, const Layout& l,
                       MemoryTerms terms) {
   MemoryUse most = memory_use(m, f, l, 0, terms);
-  for (const int stage : {1, l.pipeline - 1}) {
+  // Among middle stages the earliest holds most, or the earliest that has experts only.
+  const StageLayers counts = stage_layers(m, l.pipeline);
+  const int dense = m.experts.count > 0 ? std::max(0, m.experts.dense_layers - counts.first) : 0;
+  const int experts = 1 + (dense + counts.middle - 1) / std::max(1, counts.middle);
+  for (const int stage : {1, experts, l.pipeline - 1}) {
     if (stage < 1 || stage >= l.pipeline) continue;
     const MemoryUse other = memory_use(m, f, l, stage, terms);
     if (other.total() > most.total()) most = other;

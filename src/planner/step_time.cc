@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/exchange.h"
+#include "planner/memory.h"
 
 namespace weft::planner {
 namespace {
@@ -103,23 +104,32 @@ double device_weights(const Workload& work, const Layout& l) {
   return dense / l.tensor + mix.experts * routed / (double(l.tensor) * l.expert);
 }
 
-Seconds data_of(const Workload& work, const Layout& l, double weights, Seconds hiding) {
+// Gradients are reduced behind the last backward pass, weights gathered before the next forward
+// pass or, with ZeRO 3, before every pass.
+Seconds data_of(const Workload& work, const Layout& l, const Stages& stages, double weights) {
   const Framework& f = work.framework;
+  const Machines& machines = work.machines;
   const Group group{l.data * l.context, std::min(l.data * l.context, l.placement.data)};
   const Transformer& m = work.model;
+  const Seconds forward = stages.slowest.forward;
+  const Seconds backward = stages.slowest.backward_input + stages.slowest.weight_gradient;
+  const auto left = [&](Seconds exchange, Seconds beside) {
+    return l.overlap_gradients ? exposed_seconds(exchange, beside) : exchange;
+  };
   Seconds time = 0;
-  if (group.members > 1) {
-    const Seconds reduce = gather_seconds(work.machines, group, weights * f.gradient_bytes);
-    const Seconds gather = gather_seconds(work.machines, group, weights * kHalf);
-    time = l.zero >= 1 ? reduce + gather
-                       : all_reduce_seconds(work.machines, group, weights * f.gradient_bytes);
-    // Weights are gathered for each pass of each micro-batch, not once.
-    if (l.zero == 3) time += (2.0 * l.micro_batches() - 1) * gather;
-    if (l.overlap_gradients) time = std::max(0.0, time - hiding);
+  if (group.members > 1 && l.zero == 0) {
+    time = left(all_reduce_seconds(machines, group, weights * f.gradient_bytes), backward);
+  } else if (group.members > 1) {
+    const Seconds gather = gather_seconds(machines, group, weights * kHalf);
+    // Sharded gradients cannot wait for the last micro-batch.
+    const double reductions = l.zero >= 2 ? l.micro_batches() : 1;
+    time = reductions * left(gather_seconds(machines, group, weights * f.gradient_bytes), backward);
+    time += l.zero < 3 ? left(gather, forward)
+                       : l.micro_batches() * (left(gather, forward) + left(gather, backward));
   }
   if (l.pipeline > 1 && m.tied) {
     const Group pair{2, l.placement.pipeline >= l.pipeline ? 2 : 1};
-    time += all_reduce_seconds(work.machines, pair,
+    time += all_reduce_seconds(machines, pair,
                                embedding_parameters(m) / l.tensor * f.gradient_bytes);
   }
   return time;
@@ -141,11 +151,9 @@ Seconds offload_of(const Workload& work, const Layout& l, const Stages& stages, 
   Seconds moved = 0;
   if (l.offload_weights) moved += 2 * kHalf * weights / rate;
   if (l.offload_activations) {
-    const double tokens = double(l.micro_batch) * work.model.sequence / l.context;
     const int layers = stage_layers(work.model, l.pipeline).first;
-    // Twelve numbers of a hidden state per token stand for what a layer keeps.
-    const double kept = l.recompute == Recompute::kFull ? 1 : 12;
-    moved += 2 * kHalf * kept * tokens * work.model.hidden * layers / l.tensor / rate;
+    const bool experts = work.model.experts.count > 0;
+    moved += 2 * layers * layer_activation_bytes(work.model, l, experts) / rate;
   }
   return micro_batches * std::max(0.0, moved - stages.slowest.total());
 }
@@ -207,7 +215,8 @@ LayerTime layer_time(const BlockCost& b, const Framework& f, Recompute recompute
   time.recompute = again;
   time.tensor = b.tensor_forward + b.tensor_backward;
   time.expert = b.expert_forward + b.expert_backward;
-  time.host = time.forward + backward - device_forward - device_backward;
+  time.host = std::max(0.0, host_forward - device_forward) +
+              std::max(0.0, host_backward - device_backward);
   return time;
 }
 
@@ -237,8 +246,7 @@ StepTime step_time(const Workload& work, const Layout& l, const StepParts& parts
   time.bubble = bubble_of(l, stages);
   const Seconds send = send_time(work, l);
   time.pipeline = 2 * send * (micro_batches * l.chunks + l.pipeline - 1);
-  const Seconds hiding = stages.slowest.backward_input + stages.slowest.weight_gradient;
-  time.data = data_of(work, l, weights, hiding);
+  time.data = data_of(work, l, stages, weights);
   time.optimizer = optimizer_of(work, l, weights);
   time.offload = offload_of(work, l, stages, weights);
   time.other = work.framework.step_s;
