@@ -1,45 +1,25 @@
 #include "allreduce_libraries.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 
-#include "base/child.h"
 #include "base/files.h"
+#include "rank_processes.h"
 
 namespace weft {
 namespace {
 
 using Command = std::vector<std::string>;
 
-// A folder in which a group's ranks find each other, removed afterwards.
-class RendezvousFolder {
- public:
-  RendezvousFolder() {
-    std::error_code failed;
-    path_ = (std::filesystem::temp_directory_path(failed) / "weft-ranks-XXXXXX").string();
-    if (failed || mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  ~RendezvousFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  RendezvousFolder(const RendezvousFolder&) = delete;
-  RendezvousFolder& operator=(const RendezvousFolder&) = delete;
-  const std::string& path() const { return path_; }  // empty: it could not be made
-
- private:
-  std::string path_;
-};
-
 std::string program_of(const AllReduceLibrary& library) {
-  std::error_code failed;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  return failed ? "" : (self.parent_path() / library.program[0]).string();
+  const std::string self = own_program();
+  // Ours is this program, whatever its name.
+  if (self.empty() || library.program[0] == "weft") return self;
+  return std::filesystem::path(self).replace_filename(library.program[0]).string();
 }
 
 void append(Command& command, const Command& more) {
@@ -85,23 +65,6 @@ std::vector<Command> commands_of(const AllReduceLibrary& library, const std::str
   return commands;
 }
 
-// An empty sentence when all ended well.
-std::string complaint(const std::vector<ChildEnd>& ends, double timeout_s) {
-  for (const ChildEnd& end : ends) {
-    if (end.timed_out) return fmt::format("it did not end within {:.0f} s", timeout_s);
-  }
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    // Those killed because another failed tell nothing.
-    if (ends[i].code != 0 && ends[i].code != 128 + 9) {
-      return fmt::format("process {} of {} ended with exit code {}", i, ends.size(), ends[i].code);
-    }
-  }
-  for (const ChildEnd& end : ends) {
-    if (end.code != 0) return "it was killed";
-  }
-  return "";
-}
-
 }  // namespace
 
 const std::vector<AllReduceLibrary>& allreduce_libraries() {
@@ -140,12 +103,9 @@ Result<GroupRun> run_group(const AllReduceLibrary& library, const std::string& a
     return Error{ErrorKind::kIo,
                  fmt::format("no temporary folder could be made: {}", std::strerror(errno)), ""};
   }
-  const auto ends =
-      run_children(commands_of(library, algorithm, group, rendezvous.path()), group.timeout_s);
+  const auto ends = run_rank_processes(commands_of(library, algorithm, group, rendezvous.path()),
+                                       group.timeout_s);
   if (!ends.ok()) return ends.error();
-  if (const std::string what = complaint(*ends, group.timeout_s); !what.empty()) {
-    return Error{ErrorKind::kUnsupported, what, ""};
-  }
   std::string lines;
   for (const ChildEnd& end : *ends) lines += end.out;
   return read_group(lines, group.ranks, group.size_bytes);

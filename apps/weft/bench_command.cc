@@ -12,6 +12,7 @@
 #include "bench_allreduce.h"
 #include "bench_explain.h"
 #include "bench_rank.h"
+#include "bench_start.h"
 #include "bench_survive.h"
 #include "fabric/flow_load.h"
 #include "simgrid_peer.h"
@@ -161,10 +162,11 @@ Verb add_bench_command(CLI::App& app) {
       "example: weft bench flows --hosts 65536 --flows 65536 --json\n"
       "         weft bench flows --pattern ring --hosts 16384\n"
       "         weft bench allreduce --ranks 4 --sizes 4KB,1MB,64MB\n"
+      "         weft bench start --ranks 8,32,64\n"
       "         weft bench explain --ranks 4 --bytes 1MB");
   const std::vector<Verb> verbs = {add_flows(*bench), add_bench_allreduce(*bench),
-                                   add_bench_explain(*bench), add_bench_rank(*bench),
-                                   add_bench_survive(*bench)};
+                                   add_bench_start(*bench),   add_bench_explain(*bench),
+                                   add_bench_rank(*bench),    add_bench_survive(*bench)};
   return {bench, [verbs] {
             for (const Verb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();

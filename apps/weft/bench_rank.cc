@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
+#include <thread>
 
+#include "base/stopwatch.h"
 #include "bench/peers/measure.h"
 #include "bench_meeting.h"
 #include "runtime/group.h"
@@ -17,12 +20,53 @@ struct Arguments {
   std::vector<std::size_t> sizes_bytes;
   int rank = 0, ranks = 1, streams = 2;
   double credit_mb = 0;
-  bool tcp = false, encrypt = false;
+  bool tcp = false, encrypt = false, start = false;
 };
 
 int complain(const Error& error) {
   std::fputs(fmt::format("weft bench rank: {}\n", error.text()).c_str(), stderr);
   return kExitNo;
+}
+
+// Connections are made beside the work of the group: those that are there when nothing new has
+// come for a while.
+runtime::Connections settled(const runtime::Group& group) {
+  using namespace std::chrono_literals;
+  constexpr int kQuietLooks = 10, kMostLooks = 200;
+  runtime::Connections last = group.connections();
+  int quiet = 0;
+  for (int look = 0; look < kMostLooks && quiet < kQuietLooks; ++look) {
+    std::this_thread::sleep_for(10ms);
+    const runtime::Connections now = group.connections();
+    quiet = now.control == last.control && now.data == last.data ? quiet + 1 : 0;
+    last = now;
+  }
+  return last;
+}
+
+std::string in_json(const runtime::Connections& held) {
+  return fmt::format("{{\"control\":{},\"data\":{},\"segments\":{}}}", held.control, held.data,
+                     held.segments);
+}
+
+// One line: when this rank was in its group, and what it held then and after one all-reduce.
+Status tell_start(const Arguments& a, runtime::Group& group) {
+  const std::int64_t in_group_ns = monotonic_ns();
+  const runtime::Connections first = settled(group);
+  Status met = group.barrier_now({});
+  if (!met.ok()) return met;
+  std::vector<float> data(a.sizes_bytes[0] / sizeof(float), 1.0F);
+  met = group.all_reduce_now(data.data(), data.size(), runtime::DataType::kFloat32,
+                             runtime::ReduceOp::kSum, {});
+  if (!met.ok()) return met;
+  const runtime::Connections then = settled(group);
+  std::fputs(fmt::format("{{\"rank\":{},\"in_group_ns\":{},\"after_start\":{},"
+                         "\"after_all_reduce\":{}}}\n",
+                         a.rank, in_group_ns, in_json(first), in_json(then))
+                 .c_str(),
+             stdout);
+  std::fflush(stdout);
+  return group.barrier_now({});
 }
 
 int run(const Arguments& a) {
@@ -38,6 +82,12 @@ int run(const Arguments& a) {
   options.deadline_s = 120;
   const auto group = runtime::Group::start(options);
   if (!group.ok()) return complain(group.error());
+  if (a.start) {
+    const Status told = tell_start(a, **group);
+    if (!told.ok()) return complain(told.error());
+    (*group)->leave();
+    return kExitDone;
+  }
 
   Status failure;
   Measured library{a.rank, a.ranks, {}, {}};
@@ -63,7 +113,7 @@ int run(const Arguments& a) {
 
 Verb add_bench_rank(CLI::App& bench) {
   const auto a = std::make_shared<Arguments>();  // shared by parser and runner
-  CLI::App* verb = bench.add_subcommand("rank", "one rank of our all-reduce, for bench allreduce");
+  CLI::App* verb = bench.add_subcommand("rank", "one rank, for bench allreduce and bench start");
   verb->add_option("--ranks", a->ranks)->required()->check(CLI::Range(1, 4096));
   verb->add_option("--rank", a->rank)->required()->check(CLI::Range(0, 4095));
   verb->add_option("--rendezvous", a->folder, "an empty folder that all ranks see")->required();
@@ -77,6 +127,7 @@ Verb add_bench_rank(CLI::App& bench) {
       ->check(CLI::Range(0.0625, 65536.0));
   verb->add_flag("--tcp", a->tcp, "no shared memory, also inside a host");
   verb->add_flag("--encrypt", a->encrypt, "what goes over TCP");
+  verb->add_flag("--start", a->start, "tell of the group's start instead, for bench start");
   return {verb, [a] { return run(*a); }};
 }
 

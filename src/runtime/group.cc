@@ -106,6 +106,7 @@ class LiveGroup : public Group {
   Result<std::shared_ptr<Group>> subgroup(const std::vector<int>& ranks) override;
   Result<Membership> reform(Seconds deadline_s) override;
   int joiners() const override { return job_->joiners(); }
+  Connections connections() const override { return job_->connections(); }
   std::string broken() const override { return job_->engine().broken(id_); }
   std::vector<int> lost_seats() const override { return job_->lost_seats(); }
   void abandon(const std::string& why) override { job_->abandon(id_, membership().epoch(), why); }

@@ -79,6 +79,13 @@ struct Membership {
   int size() const { return static_cast<int>(members.size()); }
 };
 
+// What a process holds to talk to the others.
+struct Connections {
+  int control = 0;   // of the membership
+  int data = 0;      // TCP, made when a message needs them
+  int segments = 0;  // of shared memory of other processes
+};
+
 class Group {
  public:
   // Meets the other ranks. The error says who is missing after the deadline.
@@ -129,6 +136,7 @@ class Group {
   virtual Result<Membership> reform(Seconds deadline_s) = 0;
   // Processes that wait to be taken in by the next reform(), as far as this rank knows.
   virtual int joiners() const = 0;
+  virtual Connections connections() const = 0;
   // Why the group is broken; empty: it is not.
   virtual std::string broken() const = 0;
   // Seats of those that the last reform() left out.

@@ -283,6 +283,7 @@ Status Job::install(const View& view) {
   engine_->replace(transports, engine);
   engine_->begin_epoch(0, view.epoch());
   const std::lock_guard lock(mutex_);
+  segments_ = std::max(0, here - 1);
   const auto loss = losses_.find(view.epoch());
   if (loss != losses_.end()) trouble = loss->second;
   if (!trouble.empty()) engine_->break_group(0, view.epoch(), trouble);

@@ -37,6 +37,7 @@ class Job {
   View view() const;
   Result<View> reform(Seconds deadline_s);
   int joiners() const { return mesh_->joiners(); }
+  Connections connections() const;
   std::string broken() const;
   std::vector<int> lost_seats() const;
   void abandon(std::uint32_t group, std::uint32_t epoch, const std::string& why);
@@ -97,6 +98,7 @@ class Job {
   std::map<std::uint32_t, std::string> losses_;  // by epoch
   std::string fenced_;
   std::vector<int> lost_seats_;
+  int segments_ = 0;  // of others that are mapped
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sequences_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> asked_;  // stream, sequence: stacks are saved
 

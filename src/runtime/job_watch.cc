@@ -17,6 +17,15 @@ constexpr Seconds kStacksWait = 0.2;  // for threads to write their stacks down
 
 }  // namespace
 
+Connections Job::connections() const {
+  Connections held;
+  held.control = mesh_->connections();
+  held.data = static_cast<int>(tcp_->counts().connections);
+  const std::lock_guard lock(mutex_);
+  held.segments = segments_;
+  return held;
+}
+
 void Job::watch_engine() {
   engine_->on_failure([this](const OperationKey& key, const std::string& why) {
     mesh_->tell({key.group, key.epoch, why});

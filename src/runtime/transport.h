@@ -56,7 +56,7 @@ struct Room {
 struct TransportCounts {
   std::uint64_t messages_sent = 0, messages_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;
-  std::uint64_t connections = 0;
+  std::uint64_t connections = 0;  // that are open now
 };
 
 class Transport {

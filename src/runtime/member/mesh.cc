@@ -133,6 +133,12 @@ std::string Mesh::waits_for() {
   return text;
 }
 
+int Mesh::connections() {
+  std::size_t open = 0;
+  reactor_.call([&] { open = open_links(self_).size(); });
+  return static_cast<int>(open);
+}
+
 void Mesh::accepted(const std::shared_ptr<Connection>& connection) {
   const auto member = member_of(connection->peer_label());
   if (!member || connection->purpose() != Purpose::kControl) {

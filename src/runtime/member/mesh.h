@@ -64,6 +64,8 @@ class Mesh {
   void leave();
   int joiners() const { return joiners_.load(); }
   std::string waits_for();
+  // That are open now.
+  int connections();
 
  private:
   static constexpr std::uint16_t kMessage = 1, kBeat = 2;  // kinds of frames

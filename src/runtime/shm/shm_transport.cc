@@ -172,6 +172,7 @@ void ShmTransport::forget(MemberId member) {
   Peer* peer = find(member);
   if (peer == nullptr) return;
   peer->gone = true;
+  --counts_.connections;
   if (joined(*peer)) {
     for (SlotState& slot : own_->slots) {
       slot.readers.fetch_and(~(std::uint64_t{1} << peer->own_ring), std::memory_order_seq_cst);

@@ -19,6 +19,7 @@ struct TcpTransport::Stream {
   Stream(TcpTransport& t, Peer& p) : transport(t), peer(p) {}
   ~Stream() {
     if (arriving != nullptr) transport.pool_.drop(arriving);
+    if (opened) --transport.connections_;
   }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
