@@ -2,55 +2,31 @@
 
 #include <fmt/format.h>
 
-#include "codec/dense.h"
+#include "codec/dense_formats.h"
 #include "codec/parameters.h"
 
 namespace weft::codec {
 namespace {
 
-using Made = std::unique_ptr<Codec>;
-
 struct Entry {
   const char* name;
   const char* summary;
-  Made (*make)(Parameters&);
+  std::unique_ptr<Codec> (*make)(Parameters&);
 };
 
-std::uint32_t block_of(Parameters& p, std::int64_t otherwise) {
-  const auto block = static_cast<std::uint32_t>(p.integer("block", otherwise, kRun, kTile));
-  if ((block & (block - 1)) == 0) return block;
-  p.complain(fmt::format("{}: block is {}; it must be a power of two", p.name(), block));
-  return static_cast<std::uint32_t>(otherwise);
-}
-
-Made plain(Parameters& p, WireId id, DenseKind kind, std::uint32_t bits) {
-  DenseFormat format{id, {kind, bits, kTile, 0}, false};
-  if (bits < 32) format.feedback = p.flag("ef", false);
-  return make_dense(p.text(), format);
-}
-
-Made integer(Parameters& p, WireId id, DenseKind nearest, DenseKind random, std::uint32_t bits) {
-  DenseFormat format{id, {nearest, bits, block_of(p, 256), 1}, false};
-  if (p.word("round", "nearest", {"nearest", "random"}) == "random") format.rule.kind = random;
-  format.feedback = p.flag("ef", true);
-  return make_dense(p.text(), format);
-}
-
 constexpr Entry kEntries[] = {
-    {"none", "float32 as it is",
-     [](Parameters& p) { return plain(p, WireId::kFloat32, DenseKind::kFloat32, 32); }},
-    {"fp16", "IEEE half precision",
-     [](Parameters& p) { return plain(p, WireId::kFloat16, DenseKind::kFloat16, 16); }},
-    {"bf16", "bfloat16",
-     [](Parameters& p) { return plain(p, WireId::kBfloat16, DenseKind::kBfloat16, 16); }},
-    {"int8", "blocks of 8-bit integers",
-     [](Parameters& p) {
-       return integer(p, WireId::kInt8, DenseKind::kInt8, DenseKind::kInt8Random, 8);
-     }},
-    {"int4", "blocks of 4-bit integers",
-     [](Parameters& p) {
-       return integer(p, WireId::kInt4, DenseKind::kInt4, DenseKind::kInt4Random, 4);
-     }},
+    {"none", "float32 as it is", &make_none},
+    {"fp16", "IEEE half precision", &make_fp16},
+    {"bf16", "bfloat16", &make_bf16},
+    {"fp8", "8-bit floats (e4m3 or e5m2) in scaled blocks", &make_fp8},
+    {"int8", "8-bit integers in scaled blocks", &make_int8},
+    {"int4", "4-bit integers in scaled blocks", &make_int4},
+    {"qsgd", "levels of a block's norm, rounded at random (QSGD)", &make_qsgd},
+    {"terngrad", "-1, 0, 1 times a block's largest, rounded at random (TernGrad)", &make_terngrad},
+    {"natural", "powers of two, rounded at random (natural compression)", &make_natural},
+    {"sign", "one bit, no scale: a majority vote (signSGD)", &make_sign},
+    {"efsign", "one bit and a block's mean magnitude (EF-signSGD)", &make_efsign},
+    {"onebit", "one bit and two means per block (1-bit SGD)", &make_onebit},
 };
 
 }  // namespace
@@ -58,7 +34,7 @@ constexpr Entry kEntries[] = {
 std::vector<CodecHelp> codec_list() {
   std::vector<CodecHelp> list;
   for (const Entry& entry : kEntries) {
-    const Made codec = make_codec(entry.name).value();
+    const std::unique_ptr<Codec> codec = make_codec(entry.name).value();
     const auto colon = codec->text().find(':');
     list.push_back({entry.name, codec->family(),
                     colon == std::string::npos ? "" : codec->text().substr(colon + 1),
@@ -73,7 +49,7 @@ Result<std::unique_ptr<Codec>> make_codec(std::string_view text) {
   std::vector<std::string> names;
   for (const Entry& entry : kEntries) {
     if (parameters->name() == entry.name) {
-      Made codec = entry.make(*parameters);
+      std::unique_ptr<Codec> codec = entry.make(*parameters);
       if (const Status status = parameters->end(); !status.ok()) return status.error();
       return codec;
     }

@@ -25,7 +25,7 @@ class DenseCodec : public OpaqueCodec {
  public:
   DenseCodec(std::string text, const DenseFormat& format)
       : OpaqueCodec(std::move(text)), format_(format) {
-    CHECK(format.rule.block >= kRun && kTile % format.rule.block == 0);
+    CHECK(format.rule.block >= kPadding && kTile % format.rule.block == 0);
   }
 
   CodecState make_state(std::size_t size, const Place& place) const override {
@@ -54,13 +54,20 @@ class DenseCodec : public OpaqueCodec {
     return (count + rule().block - 1) / rule().block * rule().scales * sizeof(float);
   }
   std::size_t code_bytes(std::size_t count) const {
-    return rule().bits >= 8 ? count * rule().bits / 8 : up(count, kRun) * rule().bits / 8;
+    const std::size_t unit = rule().bits == 1 ? kRun : rule().bits <= 8 ? 256 / rule().bits : 1;
+    return up(count, unit) * rule().bits / 8;
   }
   Envelope envelope(std::size_t count) const {
     return {format_.id, static_cast<std::uint8_t>(rule().bits), rule().block, count};
   }
   Status read(std::span<const std::byte> bytes, std::span<float> out, bool add) const;
-  Error refused(std::span<const float> values, std::size_t first, float* residual) const;
+  // Hands values [0, until) of a buffer of `count` to use(at, n, decoded), tile by tile.
+  // Ensures: the place of the first tile that is not finite, else `until`.
+  template <class Use>
+  std::size_t decode_tiles(const std::byte* bytes, std::size_t count, std::size_t until,
+                           const Use& use) const;
+  Error take_back(std::span<const float> values, std::size_t until, float* residual,
+                  const std::byte* bytes) const;
 
   DenseFormat format_;
 };
@@ -86,13 +93,9 @@ Result<std::size_t> DenseCodec::encode(std::span<const float> values, std::size_
   const auto key = static_cast<std::uint32_t>(own_key(state));
   TileRoom room;
   for (std::size_t at = 0; at < count; at += kTile) {
-    const std::size_t n = std::min(kTile, count - at), padded = up(n, kRun);
-    DenseTile tile{values.data() + at,
-                   residual != nullptr ? residual + at : nullptr,
-                   n,
-                   padded,
-                   key,
-                   static_cast<std::uint32_t>(first + at)};
+    const std::size_t n = std::min(kTile, count - at), padded = up(n, kPadding);
+    DenseTile tile{values.data() + at, residual != nullptr ? residual + at : nullptr, n, padded,
+                   key + static_cast<std::uint32_t>(first + at)};
     if (padded != n) {
       std::fill_n(std::copy_n(tile.values, n, room.values.begin()), padded - n, 0.0F);
       tile.values = room.values.data();
@@ -102,7 +105,7 @@ Result<std::size_t> DenseCodec::encode(std::span<const float> values, std::size_
       }
     }
     if (!encode_tile(rule(), tile, room.scales.data(), room.codes.data())) {
-      return refused(values, at, residual);
+      return take_back(values, at, residual, out.data());
     }
     if (padded != n && residual != nullptr) std::copy_n(room.residual.begin(), n, residual + at);
     std::memcpy(scales, room.scales.data(), scale_bytes(n));
@@ -118,16 +121,56 @@ Result<std::size_t> DenseCodec::encode(std::span<const float> values, std::size_
   return bytes;
 }
 
-// The first value at or after `from` that cannot be sent.
-Error DenseCodec::refused(std::span<const float> values, std::size_t from, float* residual) const {
-  std::size_t at = from;
-  for (std::size_t i = from; i < values.size(); ++i) {
-    const float v = values[i] + (residual != nullptr ? residual[i] : 0.0F);
-    at = i;
-    if (!std::isfinite(v)) break;
+template <class Use>
+std::size_t DenseCodec::decode_tiles(const std::byte* bytes, std::size_t count, std::size_t until,
+                                     const Use& use) const {
+  const auto decode_tile = dense_kernels().decode[static_cast<std::size_t>(rule().kind)];
+  const std::byte* scales = bytes + kEnvelopeBytes;
+  const std::byte* codes = scales + scale_bytes(count);
+  TileRoom room;
+  for (std::size_t at = 0; at < until; at += kTile) {
+    const std::size_t n = std::min(kTile, count - at), padded = up(n, kPadding);
+    std::memcpy(room.scales.data(), scales, scale_bytes(n));
+    scales += scale_bytes(n);
+    const std::uint8_t* from = raw(codes);
+    if (padded != n) {
+      std::memcpy(room.codes.data(), codes, code_bytes(n));
+      std::memset(room.codes.data() + code_bytes(n), 0, code_bytes(padded) - code_bytes(n));
+      from = room.codes.data();
+    }
+    codes += code_bytes(n);
+    if (!decode_tile(rule(), room.scales.data(), from, padded, room.values.data())) return at;
+    use(at, n, room.values.data());
   }
+  return until;
+}
+
+// Names the first value that cannot be sent. Tiles before `until` have been encoded: their residual
+// gets back what was to be sent and loses the values, so that it is as before, up to rounding.
+Error DenseCodec::take_back(std::span<const float> values, std::size_t until, float* residual,
+                            const std::byte* bytes) const {
+  dense_kernels().flush();
+  if (residual != nullptr) {
+    decode_tiles(bytes, values.size(), until,
+                 [&](std::size_t at, std::size_t n, const float* sent) {
+                   for (std::size_t i = 0; i < n; ++i) {
+                     residual[at + i] = (residual[at + i] + sent[i]) - values[at + i];
+                   }
+                 });
+  }
+  std::size_t at = until;
+  const auto sum = [&](std::size_t i) {
+    return values[i] + (residual != nullptr ? residual[i] : 0.0F);
+  };
+  while (std::abs(sum(at)) < rule().limit) ++at;
   return Error{ErrorKind::kInvalidInput,
-               fmt::format("{}: value {} is {}, which it cannot send", text(), at, values[at]), ""};
+               std::isfinite(values[at])
+                   ? fmt::format("value {} is {} and with its residual {}; {} sends magnitudes "
+                                 "below {}",
+                                 at, values[at], sum(at), text(), rule().limit)
+                   : fmt::format("value {} is {}; only finite gradients can be compressed", at,
+                                 values[at]),
+               "skip the step, lower the loss scale, or use bf16 or none"};
 }
 
 Status DenseCodec::read(std::span<const std::byte> bytes, std::span<float> out, bool add) const {
@@ -140,39 +183,26 @@ Status DenseCodec::read(std::span<const std::byte> bytes, std::span<float> out, 
                  ""};
   }
   const DenseKernels& kernels = dense_kernels();
-  const auto decode_tile = kernels.decode[static_cast<std::size_t>(rule().kind)];
-  const std::byte* scales = bytes.data() + kEnvelopeBytes;
-  const std::byte* codes = scales + scale_bytes(count);
   const bool streamed = !add && count * sizeof(float) >= kLeastStreamed;
-  TileRoom room;
-  for (std::size_t at = 0; at < count; at += kTile) {
-    const std::size_t n = std::min(kTile, count - at), padded = up(n, kRun);
-    std::memcpy(room.scales.data(), scales, scale_bytes(n));
-    scales += scale_bytes(n);
-    const std::uint8_t* from = raw(codes);
-    if (padded != n) {
-      std::memcpy(room.codes.data(), codes, code_bytes(n));
-      std::memset(room.codes.data() + code_bytes(n), 0, code_bytes(padded) - code_bytes(n));
-      from = room.codes.data();
-    }
-    codes += code_bytes(n);
-    if (!decode_tile(rule(), room.scales.data(), from, padded, room.values.data())) {
-      return Error{
-          ErrorKind::kInvalidInput,
-          fmt::format("encoded gradient refused: not finite among values {} to {}", at, at + n - 1),
-          ""};
-    }
+  const auto use = [&](std::size_t at, std::size_t n, const float* values) {
+    float* to = out.data() + at;
     if (add) {
-      kernels.add(room.values.data(), n, out.data() + at);
+      kernels.add(values, n, to);
     } else if (streamed) {
-      kernels.stream(reinterpret_cast<const std::uint8_t*>(room.values.data()), n * sizeof(float),
-                     reinterpret_cast<std::uint8_t*>(out.data() + at));
+      kernels.stream(reinterpret_cast<const std::uint8_t*>(values), n * sizeof(float),
+                     reinterpret_cast<std::uint8_t*>(to));
     } else {
-      std::copy_n(room.values.begin(), n, out.data() + at);
+      std::copy_n(values, n, to);
     }
-  }
+  };
+  const std::size_t end = decode_tiles(bytes.data(), count, count, use);
   if (streamed) kernels.flush();
-  return {};
+  if (end == count) return {};
+  return Error{ErrorKind::kInvalidInput,
+               fmt::format("encoded gradient refused: a scale or code among values {} to {} is out "
+                           "of range",
+                           end, std::min(end + kTile, count) - 1),
+               ""};
 }
 
 }  // namespace

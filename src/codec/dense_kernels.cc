@@ -13,6 +13,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "codec/bit_quantisers.h"
 #include "codec/quantisers.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,13 +21,28 @@ namespace weft::codec {
 namespace HWY_NAMESPACE {
 namespace {
 
-// v = values + residual, its statistics, then codes and what they leave: the second loop finds v in
-// the nearest cache.
+// Asks for values of the next tile while this one is computed, for the two loops over a tile would
+// else take turns: one waits for memory, the other lets it idle. Past the end it does no harm.
+template <std::size_t kCount, bool kFeedback>
+HWY_INLINE void fetch(const DenseTile& tile, std::size_t at) {
+  constexpr std::size_t kLine = 64 / sizeof(float);
+#pragma GCC unroll 8
+  for (std::size_t i = at; i < at + kCount; i += kLine) {
+    hwy::Prefetch(tile.values + i);
+    if constexpr (kFeedback) hwy::Prefetch(tile.residual + i);
+  }
+}
+
+// v = values + residual with its statistics, then codes and what they leave: the second loop finds v
+// in the nearest cache.
 template <class Q, bool kFeedback>
 bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, std::uint8_t* codes) {
   alignas(64) float sum[kTile];
-  for (std::size_t at = 0; at < tile.padded; at += rule.block) {
+  MostBits all;
+  float* scale = scales;
+  for (std::size_t at = 0; at < tile.padded; at += rule.block, scale += rule.scales) {
     const std::size_t end = std::min<std::size_t>(at + rule.block, tile.padded);
+    MostBits most;
     typename Q::Statistics statistics;
     for (std::size_t i = at; i < end; i += kRun) {
 #pragma GCC unroll 8
@@ -34,16 +50,21 @@ bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, st
         VF x = hn::LoadU(F(), tile.values + i + j);
         if constexpr (kFeedback) x = hn::Add(x, hn::LoadU(F(), tile.residual + i + j));
         hn::Store(x, F(), sum + i + j);
+        most.add(x);
         statistics.add(x, j);
       }
     }
-    Q q(rule, tile, statistics, std::min(end, tile.count) - at);
-    if (!q.good()) return false;
-    q.write_scales(scales);
-    scales += rule.scales;
-    for (std::size_t i = at; i < end; i += kRun) {
-      q.template encode<kFeedback>(sum + i, static_cast<std::uint32_t>(i), tile.residual + i,
-                                   codes + i / kRun * Q::kRunBytes);
+    all.add(most);
+    Q::write_scales(rule, most, statistics, std::min(end, tile.count) - at, scale);
+  }
+  if (!(std::bit_cast<float>(all.bits()) < rule.limit)) return false;
+  for (std::size_t at = 0; at < tile.padded; at += rule.block, scales += rule.scales) {
+    const std::size_t end = std::min<std::size_t>(at + rule.block, tile.padded);
+    const Q q(scales);
+    for (std::size_t i = at; i < end; i += Q::kUnit) {
+      fetch<Q::kUnit, kFeedback>(tile, i + kTile);
+      q.template encode<kFeedback>(sum + i, tile.key + static_cast<std::uint32_t>(i),
+                                   tile.residual + i, codes + i / Q::kUnit * Q::kUnitBytes);
     }
   }
   return true;
@@ -61,11 +82,11 @@ bool decode(const DenseRule& rule, const float* scales, const std::uint8_t* code
   bool good = true;
   for (std::size_t at = 0; at < padded; at += rule.block, scales += rule.scales) {
     const std::size_t end = std::min<std::size_t>(at + rule.block, padded);
-    Q q(rule, scales);
-    for (std::size_t i = at; i < end; i += kRun) {
-      q.decode(codes + i / kRun * Q::kRunBytes, out + i);
+    Q q(scales);
+    for (std::size_t i = at; i < end; i += Q::kUnit) {
+      q.decode(codes + i / Q::kUnit * Q::kUnitBytes, out + i);
     }
-    good = good && q.finite();
+    good = good && q.finite(rule);
   }
   return good;
 }
@@ -91,19 +112,23 @@ void stream(const std::uint8_t* from, std::size_t bytes, std::uint8_t* to) {
   std::memcpy(to + at, from + at, bytes - at);
 }
 
-template <std::uint32_t kBits>
-using Nearest = Integer<kBits, false>;
-template <std::uint32_t kBits>
-using Random = Integer<kBits, true>;
+// In the order of DenseKind.
+#define WEFT_QUANTISERS(f)                                                                      \
+  {                                                                                             \
+    &f<Float32>, &f<Float16>, &f<Bfloat16>, &f<Integer<8, false, ByMost>>,                      \
+        &f<Integer<8, true, ByMost>>, &f<Integer<4, false, ByMost>>,                            \
+        &f<Integer<4, true, ByMost>>, &f<Integer<2, false, ByClip>>,                            \
+        &f<Integer<2, true, ByClip>>, &f<Integer<8, false, ByNorm>>,                            \
+        &f<Integer<8, true, ByNorm>>, &f<Integer<4, false, ByNorm>>,                            \
+        &f<Integer<4, true, ByNorm>>, &f<Integer<2, false, ByNorm>>,                            \
+        &f<Integer<2, true, ByNorm>>, &f<Float8<E4m3>>, &f<Float8<E5m2>>, &f<Natural<false>>,   \
+        &f<Natural<true>>, &f<Sign>, &f<ScaledSign>, &f<OneBit>                                 \
+  }
 
-constexpr DenseKernels kKernels = {
-    {&encode<Float32>, &encode<Float16>, &encode<Bfloat16>, &encode<Nearest<8>>, &encode<Random<8>>,
-     &encode<Nearest<4>>, &encode<Random<4>>},
-    {&decode<Float32>, &decode<Float16>, &decode<Bfloat16>, &decode<Nearest<8>>, &decode<Random<8>>,
-     &decode<Nearest<4>>, &decode<Random<4>>},
-    &add,
-    &stream,
-    &hwy::FlushStream};
+constexpr DenseKernels kKernels = {WEFT_QUANTISERS(encode), WEFT_QUANTISERS(decode), &add, &stream,
+                                   &hwy::FlushStream};
+
+#undef WEFT_QUANTISERS
 
 }  // namespace
 

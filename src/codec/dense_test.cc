@@ -13,7 +13,7 @@ namespace {
 
 TEST(Dense, RoundTrip) {
   for (const char* name :
-       {"none", "fp16", "bf16", "int8", "int8:round=random", "int4", "int4:ef=0"}) {
+       {"none", "fp16", "bf16", "int8", "int8:round=random", "int4", "int4:ef=0", "fp8", "fp8:format=e5m2", "natural", "natural:ef=1"}) {
     SCOPED_TRACE(name);
     const auto codec = make_codec(name);
     ASSERT_TRUE(codec.ok()) << codec.error().text();

@@ -8,19 +8,18 @@
 
 namespace weft::codec {
 
-// Two rounds of multiply and fold, a shortened form of the 32-bit mixers that Wellons' search found
-// ("Prospecting for Hash Functions", 2018). Good enough to round with; not for secrets.
+// Multiply, fold, multiply: the upper bits of what comes out are well mixed, the lower are not. Good
+// enough to round with; not for secrets. (Factors of the search by Wellons, "Prospecting for Hash
+// Functions", 2018.)
 inline constexpr std::uint32_t kDrawFactor1 = 0x7FEB352D, kDrawFactor2 = 0x846CA68B;
 
-inline std::uint32_t draw_word(std::uint32_t key, std::uint32_t index) {
-  std::uint32_t x = (index + key) * kDrawFactor1;
-  x ^= x >> 15;
-  x *= kDrawFactor2;
-  return x ^ (x >> 16);
+inline std::uint32_t draw_word(std::uint32_t place) {
+  const std::uint32_t x = place * kDrawFactor1;
+  return (x ^ (x >> 15)) * kDrawFactor2;
 }
-// Uniform in [0, 1), a multiple of 2^-24.
-inline float draw_unit(std::uint32_t key, std::uint32_t index) {
-  return static_cast<float>(draw_word(key, index) >> 8) * 0x1p-24F;
+// Uniform in [0, 1), a multiple of 2^-23.
+inline float draw_unit(std::uint32_t place) {
+  return static_cast<float>(draw_word(place) >> 9) * 0x1p-23F;
 }
 
 // splitmix64 (Steele, Lea and Flood 2014): keys from what a step is.

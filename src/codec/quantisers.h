@@ -1,11 +1,15 @@
 // How one value becomes a code and back, one type for each rule: what dense_kernels.cc is made of.
 // Included there only, once for each set of instructions.
 
-#include "codec/vector_runs.h"
-
-#if HWY_ONCE
-#pragma once
+// Once for each set of instructions: Highway flips its mark between them.
+#if defined(WEFT_CODEC_QUANTISERS) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_CODEC_QUANTISERS
+#undef WEFT_CODEC_QUANTISERS
+#else
+#define WEFT_CODEC_QUANTISERS
 #endif
+
+#include "codec/vector_runs.h"
 
 #include "codec/dense_kernels.h"
 
@@ -14,23 +18,20 @@ namespace weft::codec {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Bits of the least magnitude that is refused.
-inline constexpr std::uint32_t kInfinity = 0x7F800000;
+inline constexpr std::uint32_t kInfinityBits = 0x7F800000;
 
-// A quantiser without scales: every value for itself. Format gives encode(VF) → VF, the value that
-// decoding will give, and stores and loads kLanes codes of kBytes.
+// A quantiser without scales: every value for itself. Format stores kLanes values in kBytes each,
+// gives back what decoding will give, and loads them.
 template <class Format>
-class Plain : public Format {
+class Plain {
  public:
-  using Statistics = MostBits;
-  static constexpr std::size_t kRunBytes = kRun * Format::kBytes;
+  using Statistics = NoStatistics;
+  static constexpr std::size_t kUnit = kRun, kUnitBytes = kRun * Format::kBytes;
 
-  Plain(const DenseRule&, const DenseTile&, const Statistics& statistics, std::size_t)
-      : most_(statistics.bits()) {}
-  Plain(const DenseRule&, const float*) {}
-  bool good() const { return most_ < Format::kLimit; }
-  bool finite() const { return seen_.bits() < kInfinity; }
-  void write_scales(float*) const {}
+  explicit Plain(const float*) {}
+  bool finite(const DenseRule&) const { return seen_.bits() < kInfinityBits; }
+  static void write_scales(const DenseRule&, const MostBits&, const Statistics&, std::size_t,
+                           float*) {}
 
   template <bool kFeedback>
   HWY_INLINE void encode(const float* values, std::uint32_t, float* residual,
@@ -46,19 +47,17 @@ class Plain : public Format {
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < kRun; j += kLanes) {
       const VF x = Format::load(codes + j * Format::kBytes);
-      seen_.add(x, j);
+      seen_.add(x);
       hn::StoreU(x, F(), out + j);
     }
   }
 
  private:
-  std::uint32_t most_ = 0;
   MostBits seen_;
 };
 
 struct Float32Format {
   static constexpr std::size_t kBytes = 4;
-  static constexpr std::uint32_t kLimit = kInfinity;
   static HWY_INLINE VF store(VF x, std::uint8_t* to) {
     const hn::Repartition<std::uint8_t, F> bytes;
     hn::StoreU(hn::BitCast(bytes, x), bytes, to);
@@ -81,10 +80,9 @@ HWY_INLINE VU load_shorts(const std::uint8_t* from) {
   return hn::PromoteTo(U(), hn::BitCast(Shorts(), hn::LoadU(bytes, from)));
 }
 
-// Rounds to nearest, ties to even; what would become infinite is refused.
+// Rounds to nearest, ties to even; what would become infinite is above the limit.
 struct Bfloat16Format {
   static constexpr std::size_t kBytes = 2;
-  static constexpr std::uint32_t kLimit = 0x7F7F8000;
   static HWY_INLINE VF store(VF x, std::uint8_t* to) {
     const VU bits = bits_of(x);
     const VU tie = hn::And(hn::ShiftRight<16>(bits), word(1));
@@ -99,7 +97,6 @@ struct Bfloat16Format {
 
 struct Float16Format {
   static constexpr std::size_t kBytes = 2;
-  static constexpr std::uint32_t kLimit = 0x477FF000;  // 65520 would round to infinity
 #if HWY_TARGET == HWY_AVX2
   using Halves = hn::Rebind<hwy::float16_t, F>;
   static HWY_INLINE VF store(VF x, std::uint8_t* to) {
@@ -130,7 +127,7 @@ struct Float16Format {
     const VU size = hn::And(code, word(0x7FFF));
     // Exponents differ by 112; multiplying also makes denormals normal.
     const VF scaled = hn::Mul(real_of(hn::ShiftLeft<13>(size)), real(0x1p112F));
-    const VU top = hn::IfThenElseZero(hn::Gt(size, word(0x7BFF)), word(kInfinity));
+    const VU top = hn::IfThenElseZero(hn::Gt(size, word(0x7BFF)), word(kInfinityBits));
     return real_of(hn::Or(sign, hn::Or(bits_of(scaled), top)));
   }
 #endif
@@ -140,95 +137,126 @@ using Float32 = Plain<Float32Format>;
 using Float16 = Plain<Float16Format>;
 using Bfloat16 = Plain<Bfloat16Format>;
 
-// Codes of 8, 4 or 2 bits: byte j of a run takes the values j, j + kGroup, j + 2 kGroup, …
+// Codes of 8, 4 or 2 bits in units of eight words: value i of a unit is in word i % 8, from bit
+// i / 8 · kBits on. So vectors are packed by shifts alone, whatever their width.
 template <std::uint32_t kBits>
 struct Packed {
-  static constexpr std::size_t kRunBytes = kRun * kBits / 8, kGroup = kRunBytes;
-  using Codes = hn::Rebind<std::uint8_t, I>;
+  static constexpr std::size_t kUnit = 256 / kBits, kUnitBytes = 32, kWords = 8;
+  using Bytes = hn::Repartition<std::uint8_t, U>;
 
-  // code(place in the run) → VU below 2^kBits.
+  // code(place in the unit) → VU below 2^kBits.
   template <class Code>
   static HWY_INLINE void store(std::uint8_t* to, const Code& code) {
-#pragma GCC unroll 8
-    for (std::size_t j = 0; j < kGroup; j += kLanes) {
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < kWords; j += kLanes) {
       VU packed = code(j);
-#pragma GCC unroll 4
-      for (std::size_t p = 1; p < kRun / kGroup; ++p) {
-        packed =
-            hn::Or(packed, hn::ShiftLeftSame(code(j + p * kGroup), static_cast<int>(p * kBits)));
+#pragma GCC unroll 16
+      for (std::size_t p = 1; p < kUnit / kWords; ++p) {
+        const VU next = code(j + p * kWords);
+        packed = hn::Or(packed, hn::ShiftLeftSame(next, static_cast<int>(p * kBits)));
       }
-      hn::StoreU(hn::DemoteTo(Codes(), hn::BitCast(I(), packed)), Codes(), to + j);
+      hn::StoreU(hn::BitCast(Bytes(), packed), Bytes(), to + j * sizeof(std::uint32_t));
     }
   }
-  // take(place in the run, code as VU).
+  // take(place in the unit, code as VU).
   template <class Take>
   static HWY_INLINE void load(const std::uint8_t* from, const Take& take) {
-#pragma GCC unroll 8
-    for (std::size_t j = 0; j < kGroup; j += kLanes) {
-      const VU packed = hn::PromoteTo(U(), hn::LoadU(Codes(), from + j));
-#pragma GCC unroll 4
-      for (std::size_t p = 0; p < kRun / kGroup; ++p) {
-        take(j + p * kGroup, hn::And(hn::ShiftRightSame(packed, static_cast<int>(p * kBits)),
-                                     word((1U << kBits) - 1)));
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < kWords; j += kLanes) {
+      const VU packed =
+          hn::BitCast(U(), hn::LoadU(Bytes(), from + j * sizeof(std::uint32_t)));
+#pragma GCC unroll 16
+      for (std::size_t p = 0; p < kUnit / kWords; ++p) {
+        const VU shifted = hn::ShiftRightSame(packed, static_cast<int>(p * kBits));
+        take(j + p * kWords, hn::And(shifted, word((1U << kBits) - 1)));
       }
     }
   }
 };
 
-// Blocks of integers: scale = largest magnitude / levels, code = v / scale, rounded, plus an offset
-// that keeps it above zero. A block below kTiny counts as zeros: its inverse scale would overflow.
-template <std::uint32_t kBits, bool kRandom>
+// What the largest code stands for: the block's largest magnitude,
+struct ByMost : NoStatistics {
+  static float top(const DenseRule&, const MostBits& most, const ByMost&, std::size_t) {
+    return std::bit_cast<float>(most.bits());
+  }
+};
+// As an instruction: the library's function also looks after errno.
+HWY_INLINE float root_of(float x) { return hn::GetLane(hn::Sqrt(real(x))); }
+
+struct SumOfSquares : ColumnSum {
+  HWY_INLINE void add(VF x, std::size_t at) { ColumnSum::add(hn::Mul(x, x), at); }
+};
+// or its 2-norm, as in QSGD's definition,
+struct ByNorm : SumOfSquares {
+  static float top(const DenseRule&, const MostBits&, const ByNorm& squares, std::size_t) {
+    return root_of(squares.total());
+  }
+};
+// or its largest magnitude, but no more than some standard deviations (TernGrad's clipping).
+struct ByClip : SumOfSquares {
+  static float top(const DenseRule& rule, const MostBits& most, const ByClip& squares,
+                   std::size_t count) {
+    const float largest = std::bit_cast<float>(most.bits());
+    if (rule.clip == 0) return largest;
+    return std::min(largest,
+                    rule.clip * root_of(squares.total() / static_cast<float>(count)));
+  }
+};
+
+// Blocks of integers: scale = top / levels; code = v / scale, rounded, plus an offset that keeps it
+// above zero.
+template <std::uint32_t kBits, bool kRandom, class By>
 class Integer {
  public:
-  using Statistics = MostBits;
-  static constexpr std::size_t kRunBytes = Packed<kBits>::kRunBytes;
-  static constexpr float kLevels = static_cast<float>((1 << (kBits - 1)) - 1);
+  using Statistics = By;
+  static constexpr std::size_t kUnit = Packed<kBits>::kUnit, kUnitBytes = 32;
   static constexpr std::int32_t kOffset = 1 << (kBits - 1);
+  static constexpr float kLevels = static_cast<float>(kOffset - 1);
 
-  Integer(const DenseRule&, const DenseTile& tile, const Statistics& statistics, std::size_t)
-      : key_(tile.key + tile.first) {
-    most_ = std::bit_cast<float>(statistics.bits());
-    const bool zero = most_ < kTiny;
-    scale_ = zero ? 0 : most_ / kLevels;
-    inverse_ = zero ? 0 : kLevels / most_;
+  explicit Integer(const float* scales)
+      : scale_(scales[0]), inverse_(scales[0] == 0 ? 0 : 1 / scales[0]) {}
+  bool finite(const DenseRule& rule) const { return scale_ >= 0 && scale_ < rule.limit; }
+  static void write_scales(const DenseRule& rule, const MostBits& most, const Statistics& statistics,
+                           std::size_t count, float* to) {
+    const float top = By::top(rule, most, statistics, count);
+    *to = top < kTiny ? 0 : top / kLevels;
   }
-  Integer(const DenseRule&, const float* scales) : scale_(scales[0]) {}
-  bool good() const { return most_ < kHuge; }
-  bool finite() const { return std::abs(scale_) < kHuge / kLevels; }
-  void write_scales(float* to) const { *to = scale_; }
 
   template <bool kFeedback>
-  HWY_INLINE void encode(const float* values, std::uint32_t index, float* residual,
+  HWY_INLINE void encode(const float* values, std::uint32_t place, float* residual,
                          std::uint8_t* codes) const {
+    const VF scale = real(scale_), inverse = real(inverse_);
+    const Draws draws(place);
     Packed<kBits>::store(codes, [&](std::size_t at) HWY_ATTR {
-      const VF x = hn::Load(F(), values + at), scaled = hn::Mul(x, real(inverse_));
-      VI code;
+      const VF x = hn::Load(F(), values + at);
+      VF level = hn::Mul(x, inverse);
       if constexpr (kRandom) {
-        const VF raised = hn::Add(scaled, draw_units(key_, index + static_cast<std::uint32_t>(at)));
-        code = hn::ConvertTo(I(), hn::Min(hn::Floor(raised), real(kLevels)));
+        level = hn::Floor(hn::Add(level, draws.units(at)));
       } else {
-        code = hn::NearestInt(scaled);
+        level = hn::Round(level);
       }
+      level = hn::Max(hn::Min(level, real(kLevels)), real(-kLevels));
       if constexpr (kFeedback) {
-        const VF sent = hn::Mul(hn::ConvertTo(F(), code), real(scale_));
-        hn::StoreU(hn::Sub(x, sent), F(), residual + at);
+        hn::StoreU(hn::Sub(x, hn::Mul(level, scale)), F(), residual + at);
       }
-      return hn::BitCast(U(), hn::Add(code, hn::Set(I(), kOffset)));
+      return hn::BitCast(U(), hn::ConvertTo(I(), hn::Add(level, real(kOffset))));
     });
   }
   HWY_INLINE void decode(const std::uint8_t* codes, float* out) const {
+    const VF scale = real(scale_);
     Packed<kBits>::load(codes, [&](std::size_t at, VU code) HWY_ATTR {
       const VI level = hn::Sub(hn::BitCast(I(), code), hn::Set(I(), kOffset));
-      hn::StoreU(hn::Mul(hn::ConvertTo(F(), level), real(scale_)), F(), out + at);
+      hn::StoreU(hn::Mul(hn::ConvertTo(F(), level), scale), F(), out + at);
     });
   }
 
  private:
-  std::uint32_t key_ = 0;
-  float most_ = 0, scale_ = 0, inverse_ = 0;
+  float scale_, inverse_;
 };
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace weft::codec
 HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,14 +1,17 @@
 // Vectors as the codecs' kernels use them. Compiled once for each set of instructions, so it is
 // included between hwy/foreach_target.h and the first namespace of a kernel file, and nowhere else.
 
+// Once for each set of instructions: Highway flips its mark between them.
+#if defined(WEFT_CODEC_VECTOR_RUNS) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_CODEC_VECTOR_RUNS
+#undef WEFT_CODEC_VECTOR_RUNS
+#else
+#define WEFT_CODEC_VECTOR_RUNS
+#endif
+
 #include "base/vector_targets.h"
 
 #include <hwy/highway.h>
-
-// Highway includes the file again for each set and defines HWY_ONCE as true for the last.
-#if HWY_ONCE
-#pragma once
-#endif
 
 #include <bit>
 #include <cstddef>
@@ -37,28 +40,47 @@ HWY_INLINE VU bits_of(VF x) { return hn::BitCast(U(), x); }
 HWY_INLINE VF real_of(VU x) { return hn::BitCast(F(), x); }
 HWY_INLINE VU size_bits(VF x) { return hn::And(bits_of(x), word(0x7FFFFFFF)); }
 
-// The draw of draw.h for kLanes neighbours.
-HWY_INLINE VU draw_words(std::uint32_t key, std::uint32_t first) {
-  VU x = hn::Add(hn::Iota(U(), first), word(key));
-  x = hn::Mul(x, word(kDrawFactor1));
-  x = hn::Xor(x, hn::ShiftRight<15>(x));
-  x = hn::Mul(x, word(kDrawFactor2));
-  return hn::Xor(x, hn::ShiftRight<16>(x));
-}
-HWY_INLINE VF draw_units(std::uint32_t key, std::uint32_t first) {
-  const VI whole = hn::BitCast(I(), hn::ShiftRight<8>(draw_words(key, first)));
-  return hn::Mul(hn::ConvertTo(F(), whole), real(0x1p-24F));
-}
+// The draws of draw.h for a unit of values from `place` on.
+class Draws {
+ public:
+  explicit HWY_INLINE Draws(std::uint32_t place)
+      : products_(hn::Mul(hn::Iota(U(), place), word(kDrawFactor1))) {}
+  // For the kLanes values from `at` on: one multiplication, as (place + at) · f = place · f + at · f.
+  HWY_INLINE VU words(std::size_t at) const {
+    const VU x = hn::Add(products_, word(static_cast<std::uint32_t>(at) * kDrawFactor1));
+    return hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), word(kDrawFactor2));
+  }
+  HWY_INLINE VF units(std::size_t at) const {
+    const VU one_to_two = hn::Or(hn::ShiftRight<9>(words(at)), word(0x3F800000));
+    return hn::Sub(real_of(one_to_two), real(1));
+  }
+
+ private:
+  VU products_;
+};
 
 // Largest magnitude, as bits: those order like the numbers, with infinity and NaN above all.
 struct MostBits {
   VU most;
   HWY_INLINE MostBits() : most(hn::Zero(U())) {}
-  HWY_INLINE void add(VF x, std::size_t) { most = hn::Max(most, size_bits(x)); }
+  HWY_INLINE void add(VF x) { most = hn::Max(most, size_bits(x)); }
+  HWY_INLINE void add(const MostBits& other) { most = hn::Max(most, other.most); }
   HWY_INLINE std::uint32_t bits() const { return hn::GetLane(hn::MaxOfLanes(U(), most)); }
 };
 
-// A sum in an order that does not depend on the width of vectors: 32 columns, then halves.
+// Four lanes: the vector itself, or the sum of its halves.
+template <class V>
+HWY_INLINE auto four_of(V x) {
+  if constexpr (kLanes == 4) {
+    return x;
+  } else {
+    const hn::FixedTag<float, 4> four;
+    return hn::Add(hn::LowerHalf(four, x), hn::UpperHalf(four, x));
+  }
+}
+
+// A sum in an order that does not depend on the width of vectors: 32 columns, of which the second
+// half is added to the first until one is left.
 struct ColumnSum {
   static constexpr std::size_t kColumns = 32 / kLanes;
   VF columns[kColumns];
@@ -70,16 +92,24 @@ struct ColumnSum {
     columns[at / kLanes] = hn::Add(columns[at / kLanes], x);
   }
   HWY_INLINE float total() const {
-    alignas(64) float all[32];
-    for (std::size_t i = 0; i < kColumns; ++i) hn::StoreU(columns[i], F(), all + i * kLanes);
-    for (std::size_t half = 16; half > 0; half /= 2) {
-      for (std::size_t i = 0; i < half; ++i) all[i] += all[i + half];
+    VF sum[kColumns];
+    for (std::size_t i = 0; i < kColumns; ++i) sum[i] = columns[i];
+    for (std::size_t half = kColumns / 2; half > 0; half /= 2) {
+      for (std::size_t i = 0; i < half; ++i) sum[i] = hn::Add(sum[i], sum[i + half]);
     }
-    return all[0];
+    auto last = four_of(sum[0]);
+    last = hn::Add(last, hn::Shuffle1032(last));
+    return hn::GetLane(hn::Add(last, hn::Shuffle2301(last)));
   }
+};
+
+struct NoStatistics {
+  HWY_INLINE void add(VF, std::size_t) {}
 };
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace weft::codec
 HWY_AFTER_NAMESPACE();
+
+#endif
