@@ -40,7 +40,8 @@ class Float8 {
   static constexpr std::uint32_t kRebias = 127 - Format::kBias;
   static constexpr std::uint32_t kLeastNormal = (kRebias + 1) << 23;
   // Its last bit is worth as much as that of a denormal code: an addition rounds.
-  static constexpr std::uint32_t kDenormalRounder = (kRebias + 1 + static_cast<std::uint32_t>(kDropped)) << 23;
+  static constexpr std::uint32_t kDenormalRounder =
+      (kRebias + 1 + static_cast<std::uint32_t>(kDropped)) << 23;
 
   explicit Float8(const float* scales)
       : most_(hn::Zero(U())), scale_(scales[0]), inverse_(scales[0] == 0 ? 0 : 1 / scales[0]) {}
@@ -94,9 +95,9 @@ class Float8 {
   float scale_, inverse_;
 };
 
-// Natural compression (Horváth et al. 2019): the nearest powers of two below and above, at random so
-// that the mean is right, or the nearer one. Sign and seven bits of exponent, counted down from the
-// block's largest; what is smaller by 2^126 or more is sent as 0.
+// Natural compression (Horváth et al. 2019): the nearest powers of two below and above, at random
+// so that the mean is right, or the nearer one. Sign and seven bits of exponent, counted down from
+// the block's largest; what is smaller by 2^126 or more is sent as 0.
 template <bool kRandom>
 class Natural {
  public:
@@ -106,7 +107,8 @@ class Natural {
   // The scale is the power of two above the largest magnitude, which code 127 stands for.
   explicit Natural(const float* scales)
       : scale_(scales[0]),
-        lowest_(static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(scale_) >> 23 & 0xFF) - 127) {}
+        lowest_(static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(scale_) >> 23 & 0xFF) -
+                127) {}
   bool finite(const DenseRule& rule) const { return scale_ >= 0 && scale_ < rule.limit * 2; }
   static void write_scales(const DenseRule&, const MostBits& most, const Statistics&, std::size_t,
                            float* to) {
@@ -124,8 +126,8 @@ class Natural {
       if constexpr (kRandom) rise = hn::ShiftRight<9>(draws.words(at));
       const VI exponent = hn::BitCast(I(), hn::ShiftRight<23>(hn::Add(size, rise)));
       const VI steps = hn::Sub(exponent, hn::Set(I(), lowest_));
-      const VI kept = hn::IfThenZeroElse(hn::Eq(exponent, hn::Zero(I())),
-                                         hn::Max(steps, hn::Zero(I())));
+      const VI kept =
+          hn::IfThenZeroElse(hn::Eq(exponent, hn::Zero(I())), hn::Max(steps, hn::Zero(I())));
       const VU sign = hn::ShiftRight<24>(hn::Xor(bits_of(x), size));
       const VU code = hn::Or(hn::BitCast(U(), kept), sign);
       if constexpr (kFeedback) hn::StoreU(hn::Sub(x, value_of(code)), F(), residual + at);
@@ -133,9 +135,8 @@ class Natural {
     });
   }
   HWY_INLINE void decode(const std::uint8_t* codes, float* out) const {
-    Packed<8>::load(codes, [&](std::size_t at, VU code) HWY_ATTR {
-      hn::StoreU(value_of(code), F(), out + at);
-    });
+    Packed<8>::load(codes, [&](std::size_t at, VU code)
+                               HWY_ATTR { hn::StoreU(value_of(code), F(), out + at); });
   }
 
  private:
@@ -167,7 +168,8 @@ class Signs : public Two {
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < kRun; j += kLanes) {
       const VF x = hn::Load(F(), values + j);
-      const auto negative = hn::MaskFromVec(hn::BitCast(F(), hn::BroadcastSignBit(hn::BitCast(I(), x))));
+      const auto negative =
+          hn::MaskFromVec(hn::BitCast(F(), hn::BroadcastSignBit(hn::BitCast(I(), x))));
       std::uint8_t bits = 0;
       hn::StoreMaskBits(F(), negative, &bits);
       signs |= static_cast<std::uint32_t>(bits) << j;
@@ -185,7 +187,8 @@ class Signs : public Two {
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < kRun; j += kLanes) {
       const auto negative = hn::RebindMask(F(), hn::TestBit(word(signs >> j), lanes));
-      hn::StoreU(hn::IfThenElse(negative, real(Two::negative_), real(Two::positive_)), F(), out + j);
+      hn::StoreU(hn::IfThenElse(negative, real(Two::negative_), real(Two::positive_)), F(),
+                 out + j);
     }
   }
 };
@@ -219,7 +222,8 @@ struct TwoMeans {
   struct Statistics {
     ColumnSum positive, negative, negatives;
     HWY_INLINE void add(VF x, std::size_t at) {
-      const auto below = hn::MaskFromVec(hn::BitCast(F(), hn::BroadcastSignBit(hn::BitCast(I(), x))));
+      const auto below =
+          hn::MaskFromVec(hn::BitCast(F(), hn::BroadcastSignBit(hn::BitCast(I(), x))));
       positive.add(hn::IfThenZeroElse(below, x), at);
       negative.add(hn::IfThenElseZero(below, x), at);
       negatives.add(hn::IfThenElseZero(below, real(1)), at);

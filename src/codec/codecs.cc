@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "codec/dense_formats.h"
 #include "codec/parameters.h"
+#include "codec/sparse.h"
 
 namespace weft::codec {
 namespace {
 
+// A codec makes itself from its parameters; a sparse one also from what carries its values.
 struct Entry {
   const char* name;
   const char* summary;
-  std::unique_ptr<Codec> (*make)(Parameters&);
+  std::unique_ptr<Codec> (*make)(Parameters&) = nullptr;
+  std::unique_ptr<Codec> (*make_sparse)(Parameters&, Carrier) = nullptr;
 };
 
 constexpr Entry kEntries[] = {
@@ -27,6 +31,11 @@ constexpr Entry kEntries[] = {
     {"sign", "one bit, no scale: a majority vote (signSGD)", &make_sign},
     {"efsign", "one bit and a block's mean magnitude (EF-signSGD)", &make_efsign},
     {"onebit", "one bit and two means per block (1-bit SGD)", &make_onebit},
+    {"topk", "the share of largest magnitudes, exact or by a sampled threshold", nullptr,
+     &make_topk},
+    {"threshold", "every magnitude from a given one on", nullptr, &make_threshold},
+    {"dgc", "top-k of the velocity, with momentum correction (DGC)", nullptr, &make_dgc},
+    {"adacomp", "per bin, what comes near its largest (AdaComp)", nullptr, &make_adacomp},
 };
 
 }  // namespace
@@ -43,23 +52,55 @@ std::vector<CodecHelp> codec_list() {
   return list;
 }
 
-Result<std::unique_ptr<Codec>> make_codec(std::string_view text) {
-  auto parameters = Parameters::parse(text);
-  if (!parameters.ok()) return parameters.error();
+namespace {
+
+Result<const Entry*> find(const std::string& name) {
   std::vector<std::string> names;
   for (const Entry& entry : kEntries) {
-    if (parameters->name() == entry.name) {
-      std::unique_ptr<Codec> codec = entry.make(*parameters);
-      if (const Status status = parameters->end(); !status.ok()) return status.error();
-      return codec;
-    }
+    if (name == entry.name) return &entry;
     names.emplace_back(entry.name);
   }
-  const std::string near = near_miss(parameters->name(), names);
+  const std::string near = near_miss(name, names);
   return Error{ErrorKind::kNotFound,
-               fmt::format("unknown codec '{}'{}", parameters->name(),
+               fmt::format("unknown codec '{}'{}", name,
                            near.empty() ? "" : fmt::format("; did you mean '{}'?", near)),
                fmt::format("known: {}", fmt::join(names, ", "))};
+}
+
+// Makes the codec of one name; `carrier` may be null.
+Result<std::unique_ptr<Codec>> make_one(std::string_view text, bool carries, Carrier carrier) {
+  auto parameters = Parameters::parse(text, carries);
+  if (!parameters.ok()) return parameters.error();
+  const auto entry = find(parameters->name());
+  if (!entry.ok()) return entry.error();
+  if ((*entry)->make_sparse == nullptr && carrier != nullptr) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("'{}' sends every value itself; only sparse codecs take '+{}'",
+                             parameters->name(), carrier->text()),
+                 "for example topk:rate=0.01+int8"};
+  }
+  if (carries && ((*entry)->make_sparse != nullptr)) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("'{}' cannot carry the values of another codec", parameters->name()),
+                 "after '+' stands one that sends every value, such as int8"};
+  }
+  std::unique_ptr<Codec> codec = (*entry)->make_sparse != nullptr
+                                     ? (*entry)->make_sparse(*parameters, std::move(carrier))
+                                     : (*entry)->make(*parameters);
+  if (const Status status = parameters->end(); !status.ok()) return status.error();
+  return codec;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Codec>> make_codec(std::string_view text) {
+  const auto plus = text.find('+');
+  if (plus == std::string_view::npos) return make_one(text, false, nullptr);
+  auto inner = make_one(text.substr(plus + 1), true, nullptr);
+  if (!inner.ok()) return inner.error();
+  CHECK((*inner)->opaque() != nullptr);
+  Carrier carrier(static_cast<OpaqueCodec*>(inner->release()));
+  return make_one(text.substr(0, plus), false, std::move(carrier));
 }
 
 }  // namespace weft::codec

@@ -163,14 +163,14 @@ Error DenseCodec::take_back(std::span<const float> values, std::size_t until, fl
     return values[i] + (residual != nullptr ? residual[i] : 0.0F);
   };
   while (std::abs(sum(at)) < rule().limit) ++at;
-  return Error{ErrorKind::kInvalidInput,
-               std::isfinite(values[at])
-                   ? fmt::format("value {} is {} and with its residual {}; {} sends magnitudes "
-                                 "below {}",
-                                 at, values[at], sum(at), text(), rule().limit)
-                   : fmt::format("value {} is {}; only finite gradients can be compressed", at,
-                                 values[at]),
-               "skip the step, lower the loss scale, or use bf16 or none"};
+  return Error{
+      ErrorKind::kInvalidInput,
+      std::isfinite(values[at])
+          ? fmt::format("value {} is {} and with its residual {}; {} sends magnitudes "
+                        "below {}",
+                        at, values[at], sum(at), text(), rule().limit)
+          : fmt::format("value {} is {}; only finite gradients can be compressed", at, values[at]),
+      "skip the step, lower the loss scale, or use bf16 or none"};
 }
 
 Status DenseCodec::read(std::span<const std::byte> bytes, std::span<float> out, bool add) const {

@@ -19,23 +19,33 @@ std::uint32_t block_of(Parameters& p, std::int64_t otherwise) {
   return static_cast<std::uint32_t>(otherwise);
 }
 
+// Whether the codec keeps a residual.
+bool feedback_of(Parameters& p, bool otherwise) {
+  const bool feedback = p.flag("ef", otherwise && !p.carrier());
+  if (feedback && p.carrier()) {
+    p.complain(fmt::format("{}: ef=1 after '+'; what it leaves over is kept before", p.name()));
+  }
+  return feedback;
+}
+
 std::unique_ptr<Codec> unscaled(Parameters& p, WireId id, DenseKind kind, float limit) {
-  const bool feedback = p.flag("ef", false);
+  const bool feedback = feedback_of(p, false);
   return make_dense(p.text(), {id, {kind, 16, kTile, 0, limit, 0}, feedback});
 }
 
 // Error feedback wants a contraction: the error of one step must be smaller than the value, or
-// residuals grow without end (Stich, Cordonnier and Jaggi 2018; Karimireddy et al. 2019). Rounding to
-// nearest is one; rounding at random only where the levels are fine, so it must be asked for and
+// residuals grow without end (Stich, Cordonnier and Jaggi 2018; Karimireddy et al. 2019). Rounding
+// to nearest is one; rounding at random only where the levels are fine, so it must be asked for and
 // `contracts` says whether it may be.
 DenseKind rounding(Parameters& p, bool feedback, DenseKind nearest, DenseKind random,
                    bool contracts) {
   const std::string word = p.word("round", feedback ? "nearest" : "random", {"nearest", "random"});
   if (word == "nearest") return nearest;
   if (feedback && !contracts) {
-    p.complain(fmt::format("{}: round=random with ef=1 lets residuals grow without end; choose "
-                           "round=nearest or ef=0",
-                           p.name()));
+    p.complain(
+        fmt::format("{}: round=random with ef=1 lets residuals grow without end; choose "
+                    "round=nearest or ef=0",
+                    p.name()));
   }
   return random;
 }
@@ -43,14 +53,15 @@ DenseKind rounding(Parameters& p, bool feedback, DenseKind nearest, DenseKind ra
 std::unique_ptr<Codec> integers(Parameters& p, WireId id, DenseKind nearest, DenseKind random,
                                 std::uint32_t bits) {
   DenseRule rule{nearest, bits, block_of(p, 256), 1, kScaledLimit, 0};
-  const bool feedback = p.flag("ef", true);
+  const bool feedback = feedback_of(p, true);
   if (p.word("round", "nearest", {"nearest", "random"}) == "random") rule.kind = random;
   return make_dense(p.text(), {id, rule, feedback});
 }
 
 std::unique_ptr<Codec> signs(Parameters& p, WireId id, DenseKind kind, std::uint32_t scales) {
   DenseRule rule{kind, 1, block_of(p, 1024), scales, kMeanLimit, 0};
-  return make_dense(p.text(), {id, rule, true});
+  const bool feedback = feedback_of(p, true);
+  return make_dense(p.text(), {id, rule, feedback});
 }
 
 }  // namespace
@@ -68,9 +79,9 @@ std::unique_ptr<Codec> make_bf16(Parameters& p) {
 }
 std::unique_ptr<Codec> make_fp8(Parameters& p) {
   const bool e4m3 = p.word("format", "e4m3", {"e4m3", "e5m2"}) == "e4m3";
-  DenseRule rule{e4m3 ? DenseKind::kE4m3 : DenseKind::kE5m2, 8, block_of(p, 256), 1, kScaledLimit,
-                 0};
-  const bool feedback = p.flag("ef", true);
+  DenseRule rule{
+      e4m3 ? DenseKind::kE4m3 : DenseKind::kE5m2, 8, block_of(p, 256), 1, kScaledLimit, 0};
+  const bool feedback = feedback_of(p, true);
   return make_dense(p.text(), {e4m3 ? WireId::kFloat8E4m3 : WireId::kFloat8E5m2, rule, feedback});
 }
 std::unique_ptr<Codec> make_int8(Parameters& p) {
@@ -80,21 +91,21 @@ std::unique_ptr<Codec> make_int4(Parameters& p) {
   return integers(p, WireId::kInt4, DenseKind::kInt4, DenseKind::kInt4Random, 4);
 }
 
-// QSGD (Alistarh et al. 2017): level |v| / norm · s, rounded up or down at random so that the mean is
-// right. With s levels and blocks of d the variance is at most min(d / s², √d / s) times the squared
-// norm (its lemma on variance), which is below 1 from s = √d on.
+// QSGD (Alistarh et al. 2017): level |v| / norm · s, rounded up or down at random so that the mean
+// is right. With s levels and blocks of d the variance is at most min(d / s², √d / s) times the
+// squared norm (its lemma on variance), which is below 1 from s = √d on.
 std::unique_ptr<Codec> make_qsgd(Parameters& p) {
   const auto bits = p.integer("bits", 8, 2, 8);
   if (bits != 2 && bits != 4 && bits != 8) {
     p.complain(fmt::format("qsgd: bits is {}; it must be 2, 4 or 8", bits));
   }
-  DenseRule rule{DenseKind::kQsgd8, static_cast<std::uint32_t>(bits), block_of(p, 512), 1,
-                 kNormLimit, 0};
-  const bool feedback = p.flag("ef", false);
+  DenseRule rule{
+      DenseKind::kQsgd8, static_cast<std::uint32_t>(bits), block_of(p, 512), 1, kNormLimit, 0};
+  const bool feedback = feedback_of(p, false);
   const auto levels = (std::uint32_t{1} << (bits - 1)) - 1;
   const bool contracts = levels * levels > rule.block;
-  const bool random = rounding(p, feedback, DenseKind::kQsgd8, DenseKind::kQsgd8Random, contracts) ==
-                      DenseKind::kQsgd8Random;
+  const bool random = rounding(p, feedback, DenseKind::kQsgd8, DenseKind::kQsgd8Random,
+                               contracts) == DenseKind::kQsgd8Random;
   if (bits == 8) rule.kind = random ? DenseKind::kQsgd8Random : DenseKind::kQsgd8;
   if (bits == 4) rule.kind = random ? DenseKind::kQsgd4Random : DenseKind::kQsgd4;
   if (bits == 2) rule.kind = random ? DenseKind::kQsgd2Random : DenseKind::kQsgd2;
@@ -107,7 +118,7 @@ std::unique_ptr<Codec> make_qsgd(Parameters& p) {
 std::unique_ptr<Codec> make_terngrad(Parameters& p) {
   DenseRule rule{DenseKind::kTernaryRandom, 2, block_of(p, 256), 1, kNormLimit, 0};
   rule.clip = static_cast<float>(p.number("clip", 0, 0, 100));
-  const bool feedback = p.flag("ef", false);
+  const bool feedback = feedback_of(p, false);
   rule.kind = rounding(p, feedback, DenseKind::kTernary, DenseKind::kTernaryRandom, false);
   return make_dense(p.text(), {WireId::kTernGrad, rule, feedback});
 }
@@ -115,7 +126,7 @@ std::unique_ptr<Codec> make_terngrad(Parameters& p) {
 // Variance is at most 1/8 of the square (Horváth et al. 2019), so both roundings contract.
 std::unique_ptr<Codec> make_natural(Parameters& p) {
   DenseRule rule{DenseKind::kNaturalRandom, 8, block_of(p, 256), 1, kScaledLimit, 0};
-  const bool feedback = p.flag("ef", false);
+  const bool feedback = feedback_of(p, false);
   rule.kind = rounding(p, feedback, DenseKind::kNatural, DenseKind::kNaturalRandom, true);
   return make_dense(p.text(), {WireId::kNatural, rule, feedback});
 }

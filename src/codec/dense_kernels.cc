@@ -33,8 +33,8 @@ HWY_INLINE void fetch(const DenseTile& tile, std::size_t at) {
   }
 }
 
-// v = values + residual with its statistics, then codes and what they leave: the second loop finds v
-// in the nearest cache.
+// v = values + residual with its statistics, then codes and what they leave: the second loop finds
+// v in the nearest cache.
 template <class Q, bool kFeedback>
 bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, std::uint8_t* codes) {
   alignas(64) float sum[kTile];
@@ -113,16 +113,16 @@ void stream(const std::uint8_t* from, std::size_t bytes, std::uint8_t* to) {
 }
 
 // In the order of DenseKind.
-#define WEFT_QUANTISERS(f)                                                                      \
-  {                                                                                             \
-    &f<Float32>, &f<Float16>, &f<Bfloat16>, &f<Integer<8, false, ByMost>>,                      \
-        &f<Integer<8, true, ByMost>>, &f<Integer<4, false, ByMost>>,                            \
-        &f<Integer<4, true, ByMost>>, &f<Integer<2, false, ByClip>>,                            \
-        &f<Integer<2, true, ByClip>>, &f<Integer<8, false, ByNorm>>,                            \
-        &f<Integer<8, true, ByNorm>>, &f<Integer<4, false, ByNorm>>,                            \
-        &f<Integer<4, true, ByNorm>>, &f<Integer<2, false, ByNorm>>,                            \
-        &f<Integer<2, true, ByNorm>>, &f<Float8<E4m3>>, &f<Float8<E5m2>>, &f<Natural<false>>,   \
-        &f<Natural<true>>, &f<Sign>, &f<ScaledSign>, &f<OneBit>                                 \
+#define WEFT_QUANTISERS(f)                                                                         \
+  {                                                                                                \
+    &f<Float32>, &f<Float16>, &f<Bfloat16>, &f<Integer<8, false, ByMost>>,                         \
+        &f<Integer<8, true, ByMost>>, &f<Integer<4, false, ByMost>>, &f<Integer<4, true, ByMost>>, \
+        &f<Integer<2, false, ByClip>>, &f<Integer<2, true, ByClip>>,                               \
+        &f<Integer<8, false, ByNorm>>, &f<Integer<8, true, ByNorm>>,                               \
+        &f<Integer<4, false, ByNorm>>, &f<Integer<4, true, ByNorm>>,                               \
+        &f<Integer<2, false, ByNorm>>, &f<Integer<2, true, ByNorm>>, &f<Float8<E4m3>>,             \
+        &f<Float8<E5m2>>, &f<Natural<false>>, &f<Natural<true>>, &f<Sign>, &f<ScaledSign>,         \
+        &f<OneBit>                                                                                 \
   }
 
 constexpr DenseKernels kKernels = {WEFT_QUANTISERS(encode), WEFT_QUANTISERS(decode), &add, &stream,

@@ -10,7 +10,7 @@
 
 namespace weft::codec {
 
-inline constexpr std::size_t kRun = 32;      // values that loops take at a time
+inline constexpr std::size_t kRun = 32;       // values that loops take at a time
 inline constexpr std::size_t kPadding = 128;  // the largest unit; loops see tiles of a multiple
 inline constexpr std::size_t kTile = 1024;
 

@@ -8,9 +8,9 @@
 
 namespace weft::codec {
 
-// Multiply, fold, multiply: the upper bits of what comes out are well mixed, the lower are not. Good
-// enough to round with; not for secrets. (Factors of the search by Wellons, "Prospecting for Hash
-// Functions", 2018.)
+// Multiply, fold, multiply: the upper bits of what comes out are well mixed, the lower are not.
+// Good enough to round with; not for secrets. (Factors of the search by Wellons, "Prospecting for
+// Hash Functions", 2018.)
 inline constexpr std::uint32_t kDrawFactor1 = 0x7FEB352D, kDrawFactor2 = 0x846CA68B;
 
 inline std::uint32_t draw_word(std::uint32_t place) {

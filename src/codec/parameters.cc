@@ -18,8 +18,9 @@ bool read_number(const std::string& text, Number& number) {
 
 }  // namespace
 
-Result<Parameters> Parameters::parse(std::string_view text) {
+Result<Parameters> Parameters::parse(std::string_view text, bool carrier) {
   Parameters parsed;
+  parsed.carrier_ = carrier;
   const auto colon = text.find(':');
   parsed.name_ = parsed.text_ = std::string(text.substr(0, colon));
   if (colon == std::string_view::npos) return parsed;

@@ -16,7 +16,11 @@ namespace weft::codec {
 class Parameters {
  public:
   // Ensures: an error when the text is not of the form above or names a key twice.
-  static Result<Parameters> parse(std::string_view text);
+  static Result<Parameters> parse(std::string_view text, bool carrier = false);
+
+  // Whether the codec is to carry the values that another one chose, which keeps what is left over:
+  // error feedback is then off unless asked for, and asking for it is a mistake.
+  bool carrier() const { return carrier_; }
 
   const std::string& name() const { return name_; }
   std::int64_t integer(const std::string& key, std::int64_t otherwise, std::int64_t least,
@@ -39,6 +43,7 @@ class Parameters {
   const std::string* given(const std::string& key);
   void tell(const std::string& key, const std::string& value);
 
+  bool carrier_ = false;
   std::string name_, text_;
   std::vector<std::pair<std::string, std::string>> given_;
   std::vector<std::string> asked_;

@@ -163,8 +163,7 @@ struct Packed {
   static HWY_INLINE void load(const std::uint8_t* from, const Take& take) {
 #pragma GCC unroll 2
     for (std::size_t j = 0; j < kWords; j += kLanes) {
-      const VU packed =
-          hn::BitCast(U(), hn::LoadU(Bytes(), from + j * sizeof(std::uint32_t)));
+      const VU packed = hn::BitCast(U(), hn::LoadU(Bytes(), from + j * sizeof(std::uint32_t)));
 #pragma GCC unroll 16
       for (std::size_t p = 0; p < kUnit / kWords; ++p) {
         const VU shifted = hn::ShiftRightSame(packed, static_cast<int>(p * kBits));
@@ -198,8 +197,7 @@ struct ByClip : SumOfSquares {
                    std::size_t count) {
     const float largest = std::bit_cast<float>(most.bits());
     if (rule.clip == 0) return largest;
-    return std::min(largest,
-                    rule.clip * root_of(squares.total() / static_cast<float>(count)));
+    return std::min(largest, rule.clip * root_of(squares.total() / static_cast<float>(count)));
   }
 };
 
@@ -216,8 +214,8 @@ class Integer {
   explicit Integer(const float* scales)
       : scale_(scales[0]), inverse_(scales[0] == 0 ? 0 : 1 / scales[0]) {}
   bool finite(const DenseRule& rule) const { return scale_ >= 0 && scale_ < rule.limit; }
-  static void write_scales(const DenseRule& rule, const MostBits& most, const Statistics& statistics,
-                           std::size_t count, float* to) {
+  static void write_scales(const DenseRule& rule, const MostBits& most,
+                           const Statistics& statistics, std::size_t count, float* to) {
     const float top = By::top(rule, most, statistics, count);
     *to = top < kTiny ? 0 : top / kLevels;
   }

@@ -45,7 +45,8 @@ class Draws {
  public:
   explicit HWY_INLINE Draws(std::uint32_t place)
       : products_(hn::Mul(hn::Iota(U(), place), word(kDrawFactor1))) {}
-  // For the kLanes values from `at` on: one multiplication, as (place + at) · f = place · f + at · f.
+  // For the kLanes values from `at` on: one multiplication, as (place + at) · f = place · f + at ·
+  // f.
   HWY_INLINE VU words(std::size_t at) const {
     const VU x = hn::Add(products_, word(static_cast<std::uint32_t>(at) * kDrawFactor1));
     return hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), word(kDrawFactor2));
