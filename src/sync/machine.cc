@@ -130,7 +130,13 @@ void Machine::resume(Pause before, Actions& out) {
     waiting_ = true;
     return;
   }
-  const std::vector<Operation> again = std::exchange(under_way_, {});
+  std::vector<Operation> again = std::exchange(under_way_, {});
+  if (mode_.backup > 0 && !again.empty()) {
+    // The choice is void as well: who has gradients offers them again, who has none takes the step.
+    if (again[0].action.weight > 0) before = Pause::kChoice;
+    if (again[0].action.weight == 0) --step_;
+    again.clear();
+  }
   for (const Operation& old : again) {
     const Action& was = old.action;
     if (was.what == What::kDeltas) since_[was.fragment] = was.step - was.steps;
@@ -173,7 +179,9 @@ Actions Machine::stepped(const Step& step) {
 void Machine::pause(Pause why, Action::Kind kind, Actions& out) {
   Action action;
   action.kind = kind;
-  action.id = (std::uint64_t{epoch_} << 32) | operations_++;
+  // Not every rank announces or adopts, and numbers must stay the same at all of them.
+  const bool counted = why == Pause::kVote || why == Pause::kAnswer;
+  action.id = (std::uint64_t{epoch_} << 32) | (counted ? operations_++ : 0);
   action.ranks = ranks_of(members_);
   action.step = step_;
   if (why == Pause::kAnswer) {

@@ -50,7 +50,7 @@ Actions Machine::chosen(std::uint64_t step, const std::vector<std::uint32_t>& ra
     pause_ = Pause::kNone;
     begin(What::kGradients, 0, mine ? me().weight : 0, out);
     go_on(out);
-  } else if (step == step_ + 1) {
+  } else if (step == step_ + 1 || pause_ == Pause::kAdoption) {
     CHECK_MSG(!mine, "a rank was chosen for a step that it has not taken");
     dropped_ = step;
     if (!waiting_) go_on(out);

@@ -99,6 +99,7 @@ Result<Actions> Machine::adopt(std::string_view saved) {
                              mode_text(other->mode_), mode_text(mode_)),
                  "give all ranks the same mode"};
   }
+  other->dropped_ = dropped_;
   *this = std::move(*other);
   Actions out;
   resume(Pause::kNone, out);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <queue>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -83,10 +84,10 @@ class Swarm {
   }
   // Until every rank has taken so many steps. Requires: the mode lets them.
   void run_steps(std::uint64_t steps) {
-    while (!all([&](Rank& r) { return r.machine.step() >= steps; })) CHECK_MSG(turn(), "stuck");
+    while (!all([&](Rank& r) { return r.machine.step() >= steps; })) go();
   }
   void run_rounds(std::uint64_t rounds) {
-    while (!all([&](Rank& r) { return r.machine.round() >= rounds; })) CHECK_MSG(turn(), "stuck");
+    while (!all([&](Rank& r) { return r.machine.round() >= rounds; })) go();
   }
   void run_until(Seconds time) {
     while (!queue_.empty() && queue_.top().at <= time) turn();
@@ -140,6 +141,16 @@ class Swarm {
     }
   };
 
+  void go() {
+    if (turn()) return;
+    std::string state = "stuck under " + mode_text(options_.mode) + ":";
+    for (auto& [number, r] : ranks_) {
+      state += " " + std::to_string(number) + (r->machine.waiting() ? " waits" : " works") +
+               " at step " + std::to_string(r->machine.step()) + " round " +
+               std::to_string(r->machine.round()) + ";";
+    }
+    CHECK_MSG(false, state.c_str());
+  }
   template <typename Test>
   bool all(Test test) {
     return std::all_of(ranks_.begin(), ranks_.end(), [&](auto& r) { return test(*r.second); });
