@@ -22,11 +22,11 @@ std::vector<std::uint32_t> ranks_of(const std::vector<Member>& members) {
 }  // namespace
 
 std::uint64_t newcomer_round(const std::vector<Member>& members) {
-  std::uint64_t least = 0;
+  std::uint64_t least = kUnbounded;
   for (const Member& member : members) {
-    if (member.round > 0 && (least == 0 || member.round < least)) least = member.round;
+    if (!member.joining) least = std::min(least, member.round);
   }
-  return least;
+  return least == kUnbounded ? 0 : least;
 }
 
 Result<Machine> Machine::make(const Mode& mode, std::vector<Member> members, std::uint32_t self,
@@ -92,18 +92,28 @@ void Machine::plan_rounds() {
   }
 }
 
-// A rank that is behind the others takes over the state of one that is not. Under servers it asks
-// them instead and counts from the slowest; with neighbours only a newcomer has to.
+// A rank that is new or behind takes over the state of the one that is furthest. Under servers a
+// new one asks them instead and counts from the slowest; there, and with neighbours, being behind
+// is ordinary.
 bool Machine::catch_up(Actions& out) {
-  std::uint64_t most = 0;
-  std::uint32_t from = self_;
+  const Member* furthest = nullptr;
   for (const Member& member : members_) {
-    if (member.rank == self_) continue;
-    if (member.round > most) most = member.round, from = member.rank;
+    if (member.rank == self_ || member.joining) continue;
+    if (furthest == nullptr || member.round > furthest->round) furthest = &member;
   }
-  if (most <= round_ || (mode_.exchange == Exchange::kNeighbours && round_ > 0)) return false;
+  Member& own = members_[place()];
+  if (furthest == nullptr) {
+    if (own.joining) {
+      step_ = round_ = 0;
+      plan_rounds();
+    }
+    own.joining = false;
+    return false;
+  }
+  const bool apart =
+      mode_.exchange == Exchange::kServers || mode_.exchange == Exchange::kNeighbours;
+  if (!own.joining && (apart || furthest->round <= round_)) return false;
   if (mode_.exchange == Exchange::kServers) {
-    if (round_ > 0) return false;
     round_ = newcomer_round(members_);
     step_ = round_ * period_;
     plan_rounds();
@@ -113,7 +123,7 @@ bool Machine::catch_up(Actions& out) {
     return true;
   }
   pause(Pause::kAdoption, Action::Kind::kAdopt, out);
-  out.back().from = from;
+  out.back().from = furthest->rank;
   return true;
 }
 
@@ -143,13 +153,17 @@ void Machine::resume(Pause before, Actions& out) {
     loss_sum_ += was.loss * was.steps;
     lr_ = was.lr;
     lr_sum_ += was.lr_sum;
+    if (mode_.threshold > 0) {
+      due_[0] = step_;  // not all may know what was voted: once more
+      continue;
+    }
     begin(was.what, was.fragment, was.weight > 0 ? me().weight : 0, out);
     under_way_.back().needed = step_ + (waiting_ ? 0 : 1);
   }
   if (!waiting_) return;
   if (before == Pause::kChoice) {
     pause(Pause::kChoice, Action::Kind::kAnnounce, out);
-  } else if (again.empty() && local() && step_ >= due_[0]) {
+  } else if (under_way_.empty() && local() && step_ >= due_[0]) {
     begin_due(out);
   }
   go_on(out);

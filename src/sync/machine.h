@@ -18,13 +18,14 @@ struct Member {
   std::uint32_t rank = 0;
   double weight = 1;        // of its work: its share of the batch, its number of examples
   std::uint32_t steps = 0;  // local steps of a round; 0: the mode's period
-  std::uint64_t round = 0;  // its Machine::round(), when members change
+  // When members change, what its machine says of itself:
+  std::uint64_t round = 0;  // Machine::round()
+  bool joining = false;     // Machine::joining(): new, and takes over the state of another
 
   bool operator==(const Member&) const = default;
 };
 
-// Where a newcomer among shard servers' ranks begins to count: the least round of those who have
-// one.
+// Where a newcomer under shard servers begins to count: the least round of those who are not new.
 std::uint64_t newcomer_round(const std::vector<Member>& members);
 
 enum class What : std::uint8_t { kGradients, kDeltas, kParameters };
@@ -47,8 +48,8 @@ struct Action {
     kAnnounce,  // tell the ballot (sync/straggler.h) that the gradients of `step` are there; when
                 // it has chosen, chosen(step) at every rank
     kAgree,     // the parameters of this moment are the agreed ones (all ranks have the same)
-    kAdopt,     // drop the step being taken; copy parameters, agreed parameters, outer memory and
-                // save() from rank `from`; then adopt(). Comes alone.
+    kAdopt,     // drop the step being taken; copy what rank `from` had when it was told of the new
+                // members (parameters, replicated vectors, save()); then adopt(). Comes alone.
     kProceed,   // take the next step: to the gradients only, or `whole`, with the inner optimizer
   };
   Kind kind = Kind::kProceed;
@@ -101,7 +102,8 @@ class Machine {
   // others' average and goes on with the next.
   Actions chosen(std::uint64_t step, const std::vector<std::uint32_t>& ranks);
   // Operations under way are void; those that are still needed begin anew in the new epoch.
-  // Requires: every member's `round` is what its own machine says; a new one's is 0.
+  // Requires: every member's `round` and `joining` are what its own machine says; a new rank is
+  // joining. If all are, they begin as new ones do.
   Actions change_members(std::vector<Member> members, std::uint32_t epoch);
   // Requires: the last action was kAdopt. `saved` is the other rank's save().
   Result<Actions> adopt(std::string_view saved);
@@ -113,6 +115,7 @@ class Machine {
   const std::vector<Member>& members() const { return members_; }
   std::uint32_t self() const { return self_; }
   bool waiting() const { return waiting_; }
+  bool joining() const { return me().joining; }
 
   // Text, versioned. Operations under way are not part of it: they begin anew after restore().
   std::string save() const;

@@ -28,6 +28,7 @@ Actions Machine::answered(std::uint64_t id) {
     due_[0] = step_ + own_period();
   }
   agreed_ = true;
+  members_[place()].joining = false;
   go_on(out);
   return out;
 }

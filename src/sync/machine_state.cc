@@ -91,6 +91,7 @@ Result<Machine> Machine::restore(std::string_view saved, std::vector<Member> mem
 
 Result<Actions> Machine::adopt(std::string_view saved) {
   CHECK(pause_ == Pause::kAdoption);
+  members_[place()].joining = false;
   Result<Machine> other = restore(saved, members_, self_, epoch_);
   if (!other.ok()) return other.error();
   if (other->mode_ != mode_) {

@@ -65,7 +65,7 @@ struct Quadratics {
     SwarmOptions options;
     options.mode = mode;
     for (std::uint32_t i = 0; i < b.size(); ++i) {
-      options.members.push_back({i, weights[i], steps.empty() ? 0 : steps[i], 0});
+      options.members.push_back({i, weights[i], steps.empty() ? 0 : steps[i]});
     }
     options.start.assign(dimensions(), 1.0);
     options.gradient = [*this](std::uint32_t rank, std::span<const double> at,

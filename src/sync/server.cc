@@ -73,7 +73,9 @@ void ShardServer::change_members(const std::vector<Member>& members) {
   for (const Member& member : members) {
     const auto at = workers_.find(member.rank);
     Worker& worker = now[member.rank];
-    worker = at != workers_.end() ? at->second : Worker{newcomer_round(members), version_, false};
+    worker = at != workers_.end() && !member.joining
+                 ? at->second
+                 : Worker{newcomer_round(members), version_, false};
     worker.waiting = false;
   }
   workers_ = std::move(now);

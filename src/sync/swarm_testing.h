@@ -34,6 +34,7 @@ struct SwarmOptions {
   std::function<Seconds(std::uint32_t rank)> step_s = [](std::uint32_t) { return 1.0; };
   std::function<Seconds()> message_s = [] { return 0.0; };
   std::uint32_t servers = 1;  // shards, for the modes that have them
+  std::string label;          // shown when the ranks are stuck
 };
 
 // Under sync modes with all delays 0 everything happens in order of rank.
@@ -103,6 +104,7 @@ class Swarm {
     for (Member& member : members) {
       const auto at = before.find(member.rank);
       member.round = at != before.end() ? at->second->machine.round() : 0;
+      member.joining = at == before.end() || at->second->machine.joining();
     }
     options_.members = members;
     for (const Member& member : members) {
@@ -121,14 +123,21 @@ class Swarm {
       server.change_members(members);
     }
     ballot_.emplace(static_cast<std::uint32_t>(members.size()), options_.mode.backup);
+    std::map<std::uint32_t, Actions> actions;
     for (const Member& member : members) {
       Rank& r = rank(member.rank);
       const bool fresh = restart || before.find(member.rank) == before.end();
       r.sums.clear(), r.heard.clear(), r.shards_missing.clear();
       const bool taking = !fresh && !r.machine.waiting();
-      act(member.rank, fresh ? r.machine.start() : r.machine.change_members(members, epoch_));
+      actions[member.rank] = fresh ? r.machine.start() : r.machine.change_members(members, epoch_);
       if (taking && !r.machine.waiting()) take_step(member.rank);  // its event went with the queue
     }
+    for (const auto& [number, todo] : actions) {
+      for (const Action& action : todo) {
+        if (action.kind == Action::Kind::kAdopt) adopt(number, action.from);
+      }
+    }
+    for (const auto& [number, todo] : actions) act(number, todo);
   }
 
  private:
@@ -143,7 +152,7 @@ class Swarm {
 
   void go() {
     if (turn()) return;
-    std::string state = "stuck under " + mode_text(options_.mode) + ":";
+    std::string state = options_.label + " stuck under " + mode_text(options_.mode) + ":";
     for (auto& [number, r] : ranks_) {
       state += " " + std::to_string(number) + (r->machine.waiting() ? " waits" : " works") +
                " at step " + std::to_string(r->machine.step()) + " round " +
@@ -215,7 +224,7 @@ class Swarm {
       case Kind::kAgree:
         return r.replica.agree(r.parameters);
       case Kind::kAdopt:
-        return adopt(number, action.from);
+        return;  // change_members has seen to it, before anybody went on
       case Kind::kProceed:
         if (on_begin) on_begin(number);
         r.begun.push_back(r.machine.step());
@@ -366,18 +375,21 @@ class Swarm {
   }
   void adopt(std::uint32_t number, std::uint32_t from) {
     ++rank(number).task;
-    later(options_.message_s(), [this, number, from] {
-      Rank& r = rank(number);
-      Rank& other = rank(from);
-      r.parameters = other.parameters;
-      auto mine = r.replica.vectors(), theirs = other.replica.vectors();
-      for (std::size_t i = 0; i < mine.size(); ++i) {
-        if (mine[i].replicated) *mine[i].values = *theirs[i].values;
-      }
-      auto actions = r.machine.adopt(other.machine.save());
-      CHECK(actions.ok());
-      act(number, *actions);
-    });
+    Rank& source = rank(from);
+    std::vector<Values> vectors;
+    for (const auto& vector : source.replica.vectors()) vectors.push_back(*vector.values);
+    later(options_.message_s(),
+          [this, number, saved = source.machine.save(), vectors, parameters = source.parameters] {
+            Rank& r = rank(number);
+            r.parameters = parameters;
+            auto mine = r.replica.vectors();
+            for (std::size_t i = 0; i < mine.size(); ++i) {
+              if (mine[i].replicated) *mine[i].values = vectors[i];
+            }
+            auto actions = r.machine.adopt(saved);
+            CHECK(actions.ok());
+            act(number, *actions);
+          });
   }
 
   SwarmOptions options_;
