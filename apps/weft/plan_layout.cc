@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/table.h"
+#include "pipeline/recording.h"
 #include "pipeline/solve.h"
 #include "pipeline_chart.h"
 #include "planner/exact_pipeline.h"
@@ -160,7 +161,8 @@ Status write_pipeline_charts(const Workload& work, const Candidate& one, const s
   Status status;
   if (!svg.empty()) status = write_file_atomically(svg, pipeline_svg(runs));
   if (status.ok() && !perfetto.empty()) {
-    status = write_file_atomically(perfetto, pipeline_trace(runs));
+    status = write_file_atomically(
+        perfetto, pipeline::write_recordings({pipeline::record(runs[0].schedule, runs[0].timeline)}));
   }
   return status;
 }
