@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "codec/dense_formats.h"
+#include "codec/linear.h"
+#include "codec/onebit_adam.h"
 #include "codec/parameters.h"
 #include "codec/sparse.h"
 
@@ -16,26 +18,36 @@ struct Entry {
   const char* summary;
   std::unique_ptr<Codec> (*make)(Parameters&) = nullptr;
   std::unique_ptr<Codec> (*make_sparse)(Parameters&, Carrier) = nullptr;
+  bool carries = false;  // may stand after '+'
 };
 
 constexpr Entry kEntries[] = {
-    {"none", "float32 as it is", &make_none},
-    {"fp16", "IEEE half precision", &make_fp16},
-    {"bf16", "bfloat16", &make_bf16},
-    {"fp8", "8-bit floats (e4m3 or e5m2) in scaled blocks", &make_fp8},
-    {"int8", "8-bit integers in scaled blocks", &make_int8},
-    {"int4", "4-bit integers in scaled blocks", &make_int4},
-    {"qsgd", "levels of a block's norm, rounded at random (QSGD)", &make_qsgd},
-    {"terngrad", "-1, 0, 1 times a block's largest, rounded at random (TernGrad)", &make_terngrad},
-    {"natural", "powers of two, rounded at random (natural compression)", &make_natural},
-    {"sign", "one bit, no scale: a majority vote (signSGD)", &make_sign},
-    {"efsign", "one bit and a block's mean magnitude (EF-signSGD)", &make_efsign},
-    {"onebit", "one bit and two means per block (1-bit SGD)", &make_onebit},
+    {"none", "float32 as it is", &make_none, nullptr, true},
+    {"fp16", "IEEE half precision", &make_fp16, nullptr, true},
+    {"bf16", "bfloat16", &make_bf16, nullptr, true},
+    {"fp8", "8-bit floats (e4m3 or e5m2) in scaled blocks", &make_fp8, nullptr, true},
+    {"int8", "8-bit integers in scaled blocks", &make_int8, nullptr, true},
+    {"int4", "4-bit integers in scaled blocks", &make_int4, nullptr, true},
+    {"qsgd", "levels of a block's norm, rounded at random (QSGD)", &make_qsgd, nullptr, true},
+    {"terngrad", "-1, 0, 1 times a block's largest, rounded at random (TernGrad)", &make_terngrad,
+     nullptr, true},
+    {"natural", "powers of two, rounded at random (natural compression)", &make_natural, nullptr,
+     true},
+    {"sign", "one bit, no scale: a majority vote (signSGD)", &make_sign, nullptr, true},
+    {"efsign", "one bit and a block's mean magnitude (EF-signSGD)", &make_efsign, nullptr, true},
+    {"onebit", "one bit and two means per block (1-bit SGD)", &make_onebit, nullptr, true},
     {"topk", "the share of largest magnitudes, exact or by a sampled threshold", nullptr,
      &make_topk},
     {"threshold", "every magnitude from a given one on", nullptr, &make_threshold},
     {"dgc", "top-k of the velocity, with momentum correction (DGC)", nullptr, &make_dgc},
     {"adacomp", "per bin, what comes near its largest (AdaComp)", nullptr, &make_adacomp},
+    {"randomk", "places that all ranks draw alike", &make_randomk},
+    {"scalecom", "places of the largest of one rank, in turn (ScaleCom)", &make_scalecom},
+    {"sketch", "a count-sketch, then the exact sums of what is large in it", &make_sketch},
+    {"powersgd", "a low-rank factorisation (PowerSGD)", &make_powersgd},
+    {"blocksparse", "exact, without blocks that are 0 everywhere (OmniReduce)", &make_blocksparse},
+    {"thc", "rotated, on a grid that all ranks share (THC)", &make_thc},
+    {"onebit-adam", "Adam in the codec, its momentum in one bit (1-bit Adam)", &make_onebit_adam},
 };
 
 }  // namespace
@@ -79,7 +91,7 @@ Result<std::unique_ptr<Codec>> make_one(std::string_view text, bool carries, Car
                              parameters->name(), carrier->text()),
                  "for example topk:rate=0.01+int8"};
   }
-  if (carries && ((*entry)->make_sparse != nullptr)) {
+  if (carries && !(*entry)->carries) {
     return Error{ErrorKind::kInvalidInput,
                  fmt::format("'{}' cannot carry the values of another codec", parameters->name()),
                  "after '+' stands one that sends every value, such as int8"};

@@ -20,58 +20,6 @@ std::uint8_t* raw(std::byte* at) { return reinterpret_cast<std::uint8_t*>(at); }
 const std::uint8_t* raw(const std::byte* at) { return reinterpret_cast<const std::uint8_t*>(at); }
 std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
-// A buffer is its envelope, all scales, all codes. How long each is follows from the count alone.
-class DenseCodec : public OpaqueCodec {
- public:
-  DenseCodec(std::string text, const DenseFormat& format)
-      : OpaqueCodec(std::move(text)), format_(format) {
-    CHECK(format.rule.block >= kPadding && kTile % format.rule.block == 0);
-  }
-
-  CodecState make_state(std::size_t size, const Place& place) const override {
-    CodecState state{text(), size, place, 0, {}, {}};
-    if (format_.feedback) state.local.emplace_back(size, 0.0F);
-    return state;
-  }
-  double wire_bytes(std::size_t size) const override {
-    return static_cast<double>(most_bytes(size));
-  }
-  std::size_t most_bytes(std::size_t count) const override {
-    return kEnvelopeBytes + scale_bytes(count) + code_bytes(count);
-  }
-  Result<std::size_t> encode(std::span<const float> values, std::size_t first, CodecState& state,
-                             std::span<std::byte> out) const override;
-  Status decode(std::span<const std::byte> bytes, std::span<float> out) const override {
-    return read(bytes, out, false);
-  }
-  Status decode_add(std::span<const std::byte> bytes, std::span<float> sum) const override {
-    return read(bytes, sum, true);
-  }
-
- private:
-  const DenseRule& rule() const { return format_.rule; }
-  std::size_t scale_bytes(std::size_t count) const {
-    return (count + rule().block - 1) / rule().block * rule().scales * sizeof(float);
-  }
-  std::size_t code_bytes(std::size_t count) const {
-    const std::size_t unit = rule().bits == 1 ? kRun : rule().bits <= 8 ? 256 / rule().bits : 1;
-    return up(count, unit) * rule().bits / 8;
-  }
-  Envelope envelope(std::size_t count) const {
-    return {format_.id, static_cast<std::uint8_t>(rule().bits), rule().block, count};
-  }
-  Status read(std::span<const std::byte> bytes, std::span<float> out, bool add) const;
-  // Hands values [0, until) of a buffer of `count` to use(at, n, decoded), tile by tile.
-  // Ensures: the place of the first tile that is not finite, else `until`.
-  template <class Use>
-  std::size_t decode_tiles(const std::byte* bytes, std::size_t count, std::size_t until,
-                           const Use& use) const;
-  Error take_back(std::span<const float> values, std::size_t until, float* residual,
-                  const std::byte* bytes) const;
-
-  DenseFormat format_;
-};
-
 // Room for one tile on its way.
 struct TileRoom {
   alignas(64) std::array<float, kTile> values, residual;
@@ -79,18 +27,68 @@ struct TileRoom {
   alignas(64) std::array<std::uint8_t, kTile * sizeof(float)> codes;
 };
 
-Result<std::size_t> DenseCodec::encode(std::span<const float> values, std::size_t first,
-                                       CodecState& state, std::span<std::byte> out) const {
-  const std::size_t count = values.size(), bytes = most_bytes(count);
-  CHECK(state.codec == text() && out.size() >= bytes);
-  float* residual = state.residual(first, count);
+class DenseCodec : public OpaqueCodec {
+ public:
+  DenseCodec(std::string text, const DenseFormat& format)
+      : OpaqueCodec(std::move(text)), loops_(format) {}
+
+  CodecState make_state(std::size_t size, const Place& place) const override {
+    CodecState state{text(), size, place, 0, {}, {}};
+    if (loops_.format().feedback) state.local.emplace_back(size, 0.0F);
+    return state;
+  }
+  double wire_bytes(std::size_t size) const override {
+    return static_cast<double>(loops_.bytes(size));
+  }
+  std::size_t most_bytes(std::size_t count) const override { return loops_.bytes(count); }
+  Result<std::size_t> encode(std::span<const float> values, std::size_t first, CodecState& state,
+                             std::span<std::byte> out) const override {
+    CHECK(state.codec == text());
+    return loops_.encode(values, state.residual(first, values.size()),
+                         static_cast<std::uint32_t>(own_key(state)), first, out);
+  }
+  Status decode(std::span<const std::byte> bytes, std::span<float> out) const override {
+    return loops_.decode(bytes, out, false);
+  }
+  Status decode_add(std::span<const std::byte> bytes, std::span<float> sum) const override {
+    return loops_.decode(bytes, sum, true);
+  }
+
+ private:
+  DenseLoops loops_;
+};
+
+}  // namespace
+
+// A buffer is its envelope, all scales, all codes. How long each is follows from the count alone.
+DenseLoops::DenseLoops(const DenseFormat& format) : format_(format) {
+  CHECK(format.rule.block >= kPadding && kTile % format.rule.block == 0);
+}
+std::size_t DenseLoops::scale_bytes(std::size_t count) const {
+  return (count + rule().block - 1) / rule().block * rule().scales * sizeof(float);
+}
+std::size_t DenseLoops::code_bytes(std::size_t count) const {
+  const std::size_t unit = rule().bits == 1 ? kRun : rule().bits <= 8 ? 256 / rule().bits : 1;
+  return up(count, unit) * rule().bits / 8;
+}
+std::size_t DenseLoops::bytes(std::size_t count) const {
+  return kEnvelopeBytes + scale_bytes(count) + code_bytes(count);
+}
+Envelope DenseLoops::envelope(std::size_t count) const {
+  return {format_.id, static_cast<std::uint8_t>(rule().bits), rule().block, count};
+}
+
+Result<std::size_t> DenseLoops::encode(std::span<const float> values, float* residual,
+                                       std::uint32_t key, std::size_t first,
+                                       std::span<std::byte> out) const {
+  const std::size_t count = values.size(), total = bytes(count);
+  CHECK(out.size() >= total);
   const DenseKernels& kernels = dense_kernels();
   const auto encode_tile = kernels.encode[static_cast<std::size_t>(rule().kind)];
   write_envelope(envelope(count), out.data());
   std::byte* scales = out.data() + kEnvelopeBytes;
   std::byte* codes = scales + scale_bytes(count);
   const bool streamed = code_bytes(count) >= kLeastStreamed;
-  const auto key = static_cast<std::uint32_t>(own_key(state));
   TileRoom room;
   for (std::size_t at = 0; at < count; at += kTile) {
     const std::size_t n = std::min(kTile, count - at), padded = up(n, kPadding);
@@ -118,14 +116,14 @@ Result<std::size_t> DenseCodec::encode(std::span<const float> values, std::size_
     codes += code_bytes(n);
   }
   if (streamed) kernels.flush();
-  return bytes;
+  return total;
 }
 
 template <class Use>
-std::size_t DenseCodec::decode_tiles(const std::byte* bytes, std::size_t count, std::size_t until,
-                                     const Use& use) const {
+std::size_t DenseLoops::decode_tiles(const std::byte* from_bytes, std::size_t count,
+                                     std::size_t until, const Use& use) const {
   const auto decode_tile = dense_kernels().decode[static_cast<std::size_t>(rule().kind)];
-  const std::byte* scales = bytes + kEnvelopeBytes;
+  const std::byte* scales = from_bytes + kEnvelopeBytes;
   const std::byte* codes = scales + scale_bytes(count);
   TileRoom room;
   for (std::size_t at = 0; at < until; at += kTile) {
@@ -147,11 +145,11 @@ std::size_t DenseCodec::decode_tiles(const std::byte* bytes, std::size_t count, 
 
 // Names the first value that cannot be sent. Tiles before `until` have been encoded: their residual
 // gets back what was to be sent and loses the values, so that it is as before, up to rounding.
-Error DenseCodec::take_back(std::span<const float> values, std::size_t until, float* residual,
-                            const std::byte* bytes) const {
+Error DenseLoops::take_back(std::span<const float> values, std::size_t until, float* residual,
+                            const std::byte* encoded) const {
   dense_kernels().flush();
   if (residual != nullptr) {
-    decode_tiles(bytes, values.size(), until,
+    decode_tiles(encoded, values.size(), until,
                  [&](std::size_t at, std::size_t n, const float* sent) {
                    for (std::size_t i = 0; i < n; ++i) {
                      residual[at + i] = (residual[at + i] + sent[i]) - values[at + i];
@@ -166,20 +164,21 @@ Error DenseCodec::take_back(std::span<const float> values, std::size_t until, fl
   return Error{
       ErrorKind::kInvalidInput,
       std::isfinite(values[at])
-          ? fmt::format("value {} is {} and with its residual {}; {} sends magnitudes "
-                        "below {}",
-                        at, values[at], sum(at), text(), rule().limit)
+          ? fmt::format("value {} is {} and with its residual {}; this codec sends "
+                        "magnitudes below {}",
+                        at, values[at], sum(at), rule().limit)
           : fmt::format("value {} is {}; only finite gradients can be compressed", at, values[at]),
       "skip the step, lower the loss scale, or use bf16 or none"};
 }
 
-Status DenseCodec::read(std::span<const std::byte> bytes, std::span<float> out, bool add) const {
+Status DenseLoops::decode(std::span<const std::byte> encoded, std::span<float> out,
+                          bool add) const {
   const std::size_t count = out.size();
-  if (const Status status = check_envelope(bytes, envelope(count)); !status.ok()) return status;
-  if (bytes.size() != most_bytes(count)) {
+  if (const Status status = check_envelope(encoded, envelope(count)); !status.ok()) return status;
+  if (encoded.size() != bytes(count)) {
     return Error{ErrorKind::kInvalidInput,
-                 fmt::format("encoded gradient refused: {} values of {} take {} bytes, not {}",
-                             count, text(), most_bytes(count), bytes.size()),
+                 fmt::format("encoded gradient refused: {} values take {} bytes, not {}", count,
+                             bytes(count), encoded.size()),
                  ""};
   }
   const DenseKernels& kernels = dense_kernels();
@@ -195,7 +194,7 @@ Status DenseCodec::read(std::span<const std::byte> bytes, std::span<float> out, 
       std::copy_n(values, n, to);
     }
   };
-  const std::size_t end = decode_tiles(bytes.data(), count, count, use);
+  const std::size_t end = decode_tiles(encoded.data(), count, count, use);
   if (streamed) kernels.flush();
   if (end == count) return {};
   return Error{ErrorKind::kInvalidInput,
@@ -204,8 +203,6 @@ Status DenseCodec::read(std::span<const std::byte> bytes, std::span<float> out, 
                            end, std::min(end + kTile, count) - 1),
                ""};
 }
-
-}  // namespace
 
 std::unique_ptr<OpaqueCodec> make_dense(std::string text, const DenseFormat& format) {
   return std::make_unique<DenseCodec>(std::move(text), format);

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "codec/draw.h"
+#include "codec/linear_parts.h"
 #include "codec/sparse_kernels.h"
 #include "codec/sparse_wire.h"
 #include "codec/threshold.h"
@@ -16,12 +17,6 @@ namespace weft::codec {
 namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-
-std::size_t share_of(double rate, std::size_t count) {
-  if (count == 0) return 0;
-  const auto share = static_cast<std::size_t>(std::llround(rate * static_cast<double>(count)));
-  return std::clamp<std::size_t>(share, 1, count);
-}
 
 std::string with_carrier(const std::string& text, const Carrier& carrier) {
   return carrier == nullptr ? text : text + "+" + carrier->text();
@@ -166,7 +161,7 @@ class TopK : public SparseCodec {
       : SparseCodec(text, std::move(carrier), feedback ? 1 : 0), rate_(rate), exact_(exact) {}
 
  protected:
-  std::size_t expected(std::size_t count) const override { return share_of(rate_, count); }
+  std::size_t expected(std::size_t count) const override { return kept_of(rate_, count); }
   std::size_t most(std::size_t count) const override {
     return exact_ ? expected(count) : std::min(count, 2 * expected(count));
   }
@@ -227,9 +222,9 @@ class Dgc : public SparseCodec {
     const double part = static_cast<double>(step) / static_cast<double>(warmup);
     return kFirstRate * std::pow(options_.rate / kFirstRate, part);
   }
-  std::size_t expected(std::size_t count) const override { return share_of(options_.rate, count); }
+  std::size_t expected(std::size_t count) const override { return kept_of(options_.rate, count); }
   std::size_t most(std::size_t count) const override {
-    return std::min(count, 2 * share_of(rate_at(0), count));
+    return std::min(count, 2 * kept_of(rate_at(0), count));
   }
   Result<Plan> plan(const Part& part) const override {
     const double squares = sparse_kernels().sum_of_squares(part.values.data(), part.values.size());
@@ -244,7 +239,7 @@ class Dgc : public SparseCodec {
       return part.residual[i] + (momentum * part.velocity[i] + plan.scale * part.values[i]);
     };
     plan.threshold = sampled_threshold(value, part.values.size(),
-                                       share_of(rate_at(part.step), part.values.size()), part.key);
+                                       kept_of(rate_at(part.step), part.values.size()), part.key);
     return plan;
   }
   std::size_t choose(const Part& part, const Plan& plan, std::size_t at, std::size_t count,
