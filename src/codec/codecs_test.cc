@@ -1,0 +1,203 @@
+#include "codec/codecs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/random.h"
+#include "codec/ranks_testing.h"
+
+namespace weft::codec {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Codecs, AFullTextMakesAnEqualCodec) {
+  for (const CodecHelp& help : codec_list()) {
+    SCOPED_TRACE(help.name);
+    const auto codec = must_make(help.name);
+    EXPECT_EQ(must_make(codec->text())->text(), codec->text());
+    EXPECT_EQ(codec->family(), help.family);
+    EXPECT_EQ(codec->family() == Family::kOpaque, codec->opaque() != nullptr);
+    EXPECT_EQ(codec->family() == Family::kLinear, codec->linear() != nullptr);
+    EXPECT_FALSE(help.summary.empty());
+  }
+  EXPECT_EQ(must_make("topk:rate=0.01+int8")->text(),
+            "topk:rate=0.01,exact=0,ef=1+int8:block=256,ef=0,round=nearest");
+}
+
+TEST(Codecs, MistakesAreNamed) {
+  struct Row {
+    const char* why;
+    const char* text;
+    std::vector<std::string> says;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"a slip of the keyboard", "inta8", {"unknown codec 'inta8'", "did you mean 'int8'"}},
+           {"an unknown parameter", "int8:blok=256", {"no parameter 'blok'", "'block'"}},
+           {"no value", "int8:block", {"'block'", "key=value"}},
+           {"twice", "int8:ef=0,ef=1", {"names ef twice"}},
+           {"a word for a number", "int8:block=big", {"block is big", "128 to 1024"}},
+           {"not a power of two", "int8:block=200", {"block is 200", "power of two"}},
+           {"two mistakes at once", "topk:rate=2,ef=3", {"rate is 2", "ef is 3"}},
+           {"NaN is no number", "topk:rate=nan", {"rate is nan"}},
+           {"dense before plus", "int8+fp16", {"'int8' sends every value itself"}},
+           {"sparse after plus", "topk+topk", {"'topk' cannot carry"}},
+           {"linear after plus", "topk+powersgd", {"'powersgd' cannot carry"}},
+           {"feedback twice", "topk+int8:ef=1", {"ef=1 after '+'"}},
+           {"a rounding that never settles",
+            "terngrad:ef=1,round=random",
+            {"residuals grow without end"}},
+           {"an even number of rows", "sketch:rows=4", {"rows must be odd"}}}) {
+    SCOPED_TRACE(row.why);
+    const auto codec = make_codec(row.text);
+    ASSERT_FALSE(codec.ok());
+    for (const std::string& part : row.says) {
+      EXPECT_THAT(codec.error().text(), HasSubstr(part));
+    }
+  }
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const CodecHelp& help : codec_list()) names.push_back(help.name);
+  for (const char* more : {"topk:rate=0.1+int8", "topk:rate=0.1,exact=1", "dgc:rate=0.1+fp16",
+                           "adacomp+efsign", "qsgd:bits=4", "fp8:format=e5m2"}) {
+    names.emplace_back(more);
+  }
+  return names;
+}
+
+TEST(Codecs, NoValuesAndOneValueAreFine) {
+  for (const std::string& name : all_names()) {
+    SCOPED_TRACE(name);
+    for (const std::size_t size : {0, 1, 2}) {
+      TestRanks ranks(name, 2, size);
+      const auto sum = ranks.sum({std::vector<float>(size, 1.0F), std::vector<float>(size, 1.0F)});
+      ASSERT_TRUE(sum.ok()) << sum.error().text();
+      EXPECT_EQ(sum->size(), size);
+    }
+  }
+}
+
+TEST(Codecs, WhatIsNotFiniteIsNamedAndTheStateStays) {
+  const std::size_t size = 70000, at = 68123;
+  Random random(3);
+  std::vector<float> good(size);
+  for (float& x : good) x = static_cast<float>(random.normal());
+  for (const std::string& name : all_names()) {
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+      SCOPED_TRACE(name);
+      TestRanks ranks(name, 1, size);
+      ASSERT_TRUE(ranks.sum({good}).ok());
+      const CodecState before = ranks.states()[0];
+      std::vector<float> broken = good;
+      broken[at] = bad;
+      const auto sum = ranks.sum({broken});
+      ASSERT_FALSE(sum.ok());
+      EXPECT_THAT(sum.error().text(), HasSubstr("value 68123 is"));
+      const CodecState& after = ranks.states()[0];
+      for (std::size_t v = 0; v < before.local.size(); ++v) {
+        for (std::size_t i = 0; i < size; ++i) {
+          ASSERT_NEAR(after.local[v][i], before.local[v][i], 2e-6) << v << " " << i;
+        }
+      }
+    }
+  }
+}
+
+// The telescope of error feedback: all that was ever decoded and what is still kept make up all
+// gradients, on several ranks.
+TEST(Codecs, NothingIsLostWithErrorFeedback) {
+  const std::size_t size = 3000;
+  for (const std::string& name : {std::string("fp16:ef=1"),
+                                  std::string("bf16:ef=1"),
+                                  std::string("fp8"),
+                                  std::string("int8"),
+                                  std::string("int8:round=random"),
+                                  std::string("int4"),
+                                  std::string("qsgd:ef=1"),
+                                  std::string("terngrad:ef=1"),
+                                  std::string("natural:ef=1"),
+                                  std::string("efsign"),
+                                  std::string("onebit"),
+                                  std::string("topk"),
+                                  std::string("topk:exact=1"),
+                                  std::string("topk:rate=0.05+int8"),
+                                  std::string("threshold:at=1.5"),
+                                  std::string("adacomp"),
+                                  std::string("randomk"),
+                                  std::string("scalecom"),
+                                  std::string("sketch"),
+                                  std::string("powersgd"),
+                                  std::string("thc")}) {
+    SCOPED_TRACE(name);
+    TestRanks ranks(name, 3, size);
+    Random random(5);
+    std::vector<double> given(size), got(size);
+    for (int step = 0; step < 8; ++step) {
+      std::vector<std::vector<float>> gradients(3, std::vector<float>(size));
+      for (auto& gradient : gradients) {
+        for (std::size_t i = 0; i < size; ++i) {
+          gradient[i] = static_cast<float>(random.normal());
+          given[i] += static_cast<double>(gradient[i]);
+        }
+      }
+      const auto sum = ranks.sum(gradients);
+      ASSERT_TRUE(sum.ok()) << sum.error().text();
+      for (std::size_t i = 0; i < size; ++i) got[i] += static_cast<double>((*sum)[i]);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      ASSERT_NEAR(got[i] + ranks.kept(i), given[i], 1e-3) << i;
+    }
+  }
+}
+
+// Four ranks, each with a quadratic of its own; the mean has a known minimum. Every codec with
+// feedback must come close to it, and nearer than what one step moves.
+TEST(Codecs, AConvexProblemConverges) {
+  const std::size_t size = 400;
+  for (const std::string& name :
+       {std::string("fp16:ef=1"), std::string("fp8"), std::string("int8"), std::string("int4"),
+        std::string("qsgd"), std::string("terngrad:ef=1"), std::string("natural"),
+        std::string("efsign"), std::string("onebit"), std::string("topk:rate=0.1"),
+        std::string("topk:rate=0.1+int8"), std::string("dgc:rate=0.1,momentum=0.5"),
+        std::string("adacomp:bin=64"), std::string("randomk:rate=0.1"),
+        std::string("scalecom:rate=0.1"), std::string("sketch:rate=0.1"),
+        std::string("powersgd:rank=2"), std::string("blocksparse"), std::string("thc")}) {
+    SCOPED_TRACE(name);
+    TestRanks ranks(name, 4, size);
+    Random random(9);
+    std::vector<std::vector<float>> targets(4, std::vector<float>(size));
+    std::vector<double> optimum(size);
+    for (auto& target : targets) {
+      for (std::size_t i = 0; i < size; ++i) {
+        target[i] = static_cast<float>(random.normal());
+        optimum[i] += static_cast<double>(target[i]) / 4;
+      }
+    }
+    std::vector<float> x(size, 0.0F);
+    for (int step = 0; step < 1500; ++step) {
+      const float rate = 0.05F / (1.0F + static_cast<float>(step) / 100);
+      std::vector<std::vector<float>> gradients(4, std::vector<float>(size));
+      for (std::size_t r = 0; r < 4; ++r) {
+        for (std::size_t i = 0; i < size; ++i) gradients[r][i] = x[i] - targets[r][i];
+      }
+      const auto sum = ranks.sum(gradients);
+      ASSERT_TRUE(sum.ok()) << sum.error().text();
+      for (std::size_t i = 0; i < size; ++i) x[i] -= rate * (*sum)[i] / 4;
+    }
+    double error = 0, start = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      error += (static_cast<double>(x[i]) - optimum[i]) * (static_cast<double>(x[i]) - optimum[i]);
+      start += optimum[i] * optimum[i];
+    }
+    EXPECT_LT(error, 0.02 * start);
+  }
+}
+
+}  // namespace
+}  // namespace weft::codec

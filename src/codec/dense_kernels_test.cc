@@ -1,0 +1,120 @@
+#include "codec/dense_kernels.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/random.h"
+#include "base/vector_testing.h"
+#include "codec/dense.h"
+#include "codec/reference_testing.h"
+
+namespace weft::codec {
+namespace {
+
+struct Row {
+  const char* name;
+  DenseFormat format;
+};
+
+constexpr float kAny = std::numeric_limits<float>::infinity();
+
+std::vector<Row> rows() {
+  using K = DenseKind;
+  return {{"fp32", {WireId::kFloat32, {K::kFloat32, 32, kTile, 0, kAny, 0}, true}},
+          {"fp16", {WireId::kFloat16, {K::kFloat16, 16, kTile, 0, 65520.0F, 0}, true}},
+          {"bf16", {WireId::kBfloat16, {K::kBfloat16, 16, kTile, 0, 0x1p127F, 0}, true}},
+          {"int8", {WireId::kInt8, {K::kInt8, 8, 256, 1, 0x1p126F, 0}, true}},
+          {"int8 random", {WireId::kInt8, {K::kInt8Random, 8, 128, 1, 0x1p126F, 0}, true}},
+          {"int4", {WireId::kInt4, {K::kInt4, 4, 128, 1, 0x1p126F, 0}, true}},
+          {"int4 random", {WireId::kInt4, {K::kInt4Random, 4, 1024, 1, 0x1p126F, 0}, true}},
+          {"ternary", {WireId::kTernGrad, {K::kTernary, 2, 256, 1, 0x1p57F, 2.5F}, true}},
+          {"ternary random", {WireId::kTernGrad, {K::kTernaryRandom, 2, 128, 1, 0x1p57F, 0}, true}},
+          {"qsgd8", {WireId::kQsgd, {K::kQsgd8, 8, 512, 1, 0x1p57F, 0}, true}},
+          {"qsgd8 random", {WireId::kQsgd, {K::kQsgd8Random, 8, 128, 1, 0x1p57F, 0}, true}},
+          {"qsgd4", {WireId::kQsgd, {K::kQsgd4, 4, 128, 1, 0x1p57F, 0}, true}},
+          {"qsgd4 random", {WireId::kQsgd, {K::kQsgd4Random, 4, 128, 1, 0x1p57F, 0}, true}},
+          {"qsgd2", {WireId::kQsgd, {K::kQsgd2, 2, 128, 1, 0x1p57F, 0}, true}},
+          {"qsgd2 random", {WireId::kQsgd, {K::kQsgd2Random, 2, 256, 1, 0x1p57F, 0}, true}},
+          {"e4m3", {WireId::kFloat8E4m3, {K::kE4m3, 8, 256, 1, 0x1p126F, 0}, true}},
+          {"e5m2", {WireId::kFloat8E5m2, {K::kE5m2, 8, 128, 1, 0x1p126F, 0}, true}},
+          {"natural", {WireId::kNatural, {K::kNatural, 8, 256, 1, 0x1p126F, 0}, true}},
+          {"natural random", {WireId::kNatural, {K::kNaturalRandom, 8, 128, 1, 0x1p126F, 0}, true}},
+          {"sign", {WireId::kSign, {K::kSign, 1, kTile, 0, kAny, 0}, true}},
+          {"scaled sign", {WireId::kScaledSign, {K::kScaledSign, 1, 128, 1, 0x1p115F, 0}, true}},
+          {"one bit", {WireId::kOneBit, {K::kOneBit, 1, 256, 2, 0x1p115F, 0}, true}}};
+}
+
+// Mostly of like size; some 0, some tiny, some denormal.
+std::vector<float> draw(std::size_t count, Random& random) {
+  std::vector<float> values(count);
+  for (float& x : values) {
+    const auto kind = random.below(16);
+    x = static_cast<float>(random.normal());
+    if (kind == 0) x = random.chance(0.5) ? 0.0F : -0.0F;
+    if (kind == 1) x *= 1e-6F;
+    if (kind == 2) x *= 1e-40F;
+  }
+  return values;
+}
+
+class DenseKernelsTest : public ::testing::TestWithParam<std::int64_t> {
+ protected:
+  UseVectorTarget use_{GetParam()};
+};
+
+TEST_P(DenseKernelsTest, EqualTheReferenceBitByBit) {
+  Random random(11);
+  for (const Row& row : rows()) {
+    const DenseLoops loops(row.format);
+    for (const std::size_t count : {0, 1, 7, 31, 32, 33, 127, 129, 255, 1023, 1024, 1025, 3000}) {
+      SCOPED_TRACE(fmt::format("{}, {} values", row.name, count));
+      const std::vector<float> values = draw(count, random);
+      std::vector<float> residual = draw(count, random);
+      const auto key = static_cast<std::uint32_t>(random.next());
+      const auto want = reference_encode(row.format, values, residual, key, 77);
+      std::vector<std::byte> bytes(loops.bytes(count));
+      ASSERT_TRUE(loops.encode(values, residual.data(), key, 77, bytes).ok());
+      ASSERT_EQ(std::memcmp(bytes.data(), want.bytes.data(), bytes.size()), 0);
+      if (count == 0) continue;
+      ASSERT_EQ(std::memcmp(residual.data(), want.residual.data(), count * sizeof(float)), 0);
+
+      std::vector<float> decoded(count), sum(count, 1.0F);
+      ASSERT_TRUE(loops.decode(bytes, decoded, false).ok());
+      ASSERT_TRUE(loops.decode(bytes, sum, true).ok());
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(sum[i], 1.0F + decoded[i]) << i;
+
+      // Without feedback the residual counts for nothing.
+      const auto plain = reference_encode(row.format, values, {}, key, 77);
+      ASSERT_TRUE(loops.encode(values, nullptr, key, 77, bytes).ok());
+      ASSERT_EQ(std::memcmp(bytes.data(), plain.bytes.data(), bytes.size()), 0);
+    }
+  }
+}
+
+// What is decoded and what is left make up what came in.
+TEST_P(DenseKernelsTest, DecodedAndResidualMakeTheSum) {
+  Random random(12);
+  for (const Row& row : rows()) {
+    SCOPED_TRACE(row.name);
+    const DenseLoops loops(row.format);
+    const std::vector<float> values = draw(2500, random);
+    std::vector<float> residual = draw(2500, random), before = residual, decoded(2500);
+    std::vector<std::byte> bytes(loops.bytes(2500));
+    ASSERT_TRUE(loops.encode(values, residual.data(), 5, 0, bytes).ok());
+    ASSERT_TRUE(loops.decode(bytes, decoded, false).ok());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double sum = static_cast<double>(values[i] + before[i]);
+      EXPECT_NEAR(static_cast<double>(decoded[i]) + static_cast<double>(residual[i]), sum, 3e-6);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, DenseKernelsTest, ::testing::ValuesIn(vector_targets()),
+                         vector_target_name);
+
+}  // namespace
+}  // namespace weft::codec
