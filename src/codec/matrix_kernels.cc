@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "base/vector_targets.h"
@@ -13,6 +14,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "codec/dense_kernels.h"
 #include "codec/vector_runs.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -34,35 +36,61 @@ HWY_INLINE float fold(const VF* parts) {
   return hn::GetLane(hn::Add(last, hn::Shuffle2301(last)));
 }
 
-// p[k] = row · q[k] for K columns k. With kFirst the row is values + residual and becomes the
-// residual.
-template <std::size_t K, bool kFirst>
-HWY_INLINE void project_row(const float* values, float* residual, std::size_t length,
-                            const float* q, std::size_t cols, float* p, std::size_t rows) {
-  VF sums[K][kParts];
-  for (auto& parts : sums) {
-    for (VF& part : parts) part = hn::Zero(F());
+// x, or `otherwise` where x is not finite.
+HWY_INLINE VF finite_or(VF x, VF otherwise) {
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), real(std::numeric_limits<float>::infinity())), x,
+                        otherwise);
+}
+
+// p[r][k] = row r · q[k] for R rows and K columns k: q is loaded once for R rows. With kFirst rows
+// are values + residual, which become the residual.
+template <std::size_t R, std::size_t K, bool kFirst>
+HWY_INLINE void project_rows(const float* values, float* residual, std::size_t length,
+                             const float* q, std::size_t cols, float* p, std::size_t p_stride,
+                             MostBits& most) {
+  VF sums[R][K][kParts];
+  for (auto& row : sums) {
+    for (auto& parts : row) {
+      for (VF& part : parts) part = hn::Zero(F());
+    }
   }
   std::size_t j = 0;
   for (; j + kEight <= length; j += kEight) {
 #pragma GCC unroll 2
     for (std::size_t h = 0; h < kParts; ++h) {
-      const std::size_t at = j + h * kLanes;
-      VF x = hn::LoadU(F(), residual + at);
-      if constexpr (kFirst) {
-        x = hn::Add(x, hn::LoadU(F(), values + at));
-        hn::StoreU(x, F(), residual + at);
+      VF x[R];
+#pragma GCC unroll 2
+      for (std::size_t r = 0; r < R; ++r) {
+        const std::size_t at = r * cols + j + h * kLanes;
+        x[r] = hn::LoadU(F(), residual + at);
+        if constexpr (kFirst) {
+          const VF old = x[r];
+          x[r] = hn::Add(old, hn::LoadU(F(), values + at));
+          most.add(x[r]);
+          hn::StoreU(finite_or(x[r], old), F(), residual + at);
+        }
       }
 #pragma GCC unroll 4
       for (std::size_t k = 0; k < K; ++k) {
-        sums[k][h] = hn::Add(sums[k][h], times(x, hn::LoadU(F(), q + k * cols + at)));
+        const VF factor = hn::LoadU(F(), q + k * cols + j + h * kLanes);
+#pragma GCC unroll 2
+        for (std::size_t r = 0; r < R; ++r) {
+          sums[r][k][h] = hn::Add(sums[r][k][h], times(x[r], factor));
+        }
       }
     }
   }
-  for (std::size_t k = 0; k < K; ++k) p[k * rows] = fold(sums[k]);
-  for (; j < length; ++j) {
-    if constexpr (kFirst) residual[j] += values[j];
-    for (std::size_t k = 0; k < K; ++k) p[k * rows] += residual[j] * q[k * cols + j];
+  for (std::size_t r = 0; r < R; ++r) {
+    for (std::size_t k = 0; k < K; ++k) p[k * p_stride + r] = fold(sums[r][k]);
+    for (std::size_t i = j; i < length; ++i) {
+      float& kept = residual[r * cols + i];
+      if constexpr (kFirst) {
+        const float x = kept + values[r * cols + i];
+        most.add(real(x));
+        if (std::isfinite(x)) kept = x;
+      }
+      for (std::size_t k = 0; k < K; ++k) p[k * p_stride + r] += kept * q[k * cols + i];
+    }
   }
 }
 
@@ -79,23 +107,38 @@ HWY_INLINE std::size_t length_of(const MatrixShape& shape, std::size_t row) {
   return std::min(shape.cols, shape.count - row * shape.cols);
 }
 
-void project(const MatrixShape& shape, const float* values, float* residual, const float* q,
+// Calls step(first row, number of rows as a constant, length) for all rows, kTogether at a time.
+template <std::size_t kTogether, class Step>
+HWY_INLINE void for_rows(const MatrixShape& shape, const Step& step) {
+  std::size_t i = 0;
+  for (; i + kTogether <= shape.rows && length_of(shape, i + kTogether - 1) == shape.cols;
+       i += kTogether) {
+    step(i, std::integral_constant<std::size_t, kTogether>(), shape.cols);
+  }
+  for (; i < shape.rows; ++i) {
+    step(i, std::integral_constant<std::size_t, 1>(), length_of(shape, i));
+  }
+}
+
+bool project(const MatrixShape& shape, const float* values, float* residual, const float* q,
              float* p) {
-  for (std::size_t i = 0; i < shape.rows; ++i) {
-    const std::size_t from = i * shape.cols, length = length_of(shape, i);
-    for_columns(shape.rank, [&](std::size_t k, auto together) HWY_ATTR {
-      constexpr std::size_t kTogether = decltype(together)::value;
-      const float* columns = q + k * shape.cols;
+  MostBits most;
+  for_rows<2>(shape, [&](std::size_t i, auto rows, std::size_t length) HWY_ATTR {
+    const std::size_t from = i * shape.cols;
+    for_columns(shape.rank, [&](std::size_t k, auto columns) HWY_ATTR {
+      constexpr std::size_t kRows = decltype(rows)::value, kColumns = decltype(columns)::value;
+      const float* factor = q + k * shape.cols;
       float* to = p + k * shape.rows + i;
       if (k == 0) {
-        project_row<kTogether, true>(values + from, residual + from, length, columns, shape.cols,
-                                     to, shape.rows);
+        project_rows<kRows, kColumns, true>(values + from, residual + from, length, factor,
+                                            shape.cols, to, shape.rows, most);
       } else {
-        project_row<kTogether, false>(nullptr, residual + from, length, columns, shape.cols, to,
-                                      shape.rows);
+        project_rows<kRows, kColumns, false>(nullptr, residual + from, length, factor, shape.cols,
+                                             to, shape.rows, most);
       }
     });
-  }
+  });
+  return std::isfinite(std::bit_cast<float>(most.bits()));
 }
 
 // q[k] += p[i][k] · row i, for R rows and K columns k: q is loaded and stored once for R rows.
@@ -111,7 +154,7 @@ HWY_INLINE void back_rows(const float* rows, std::size_t length, const float* p,
     VF sums[K];
 #pragma GCC unroll 4
     for (std::size_t k = 0; k < K; ++k) sums[k] = hn::LoadU(F(), q + k * cols + j);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (std::size_t r = 0; r < R; ++r) {
       const VF x = hn::LoadU(F(), rows + r * cols + j);
 #pragma GCC unroll 4
@@ -130,71 +173,91 @@ HWY_INLINE void back_rows(const float* rows, std::size_t length, const float* p,
 
 void project_back(const MatrixShape& shape, const float* matrix, const float* p, float* q) {
   std::fill_n(q, shape.cols * shape.rank, 0.0F);
-  std::size_t i = 0;
-  const auto rows = [&](auto together) HWY_ATTR {
-    constexpr std::size_t kRows = decltype(together)::value;
-    const std::size_t length = length_of(shape, i + kRows - 1);
+  for_rows<4>(shape, [&](std::size_t i, auto rows, std::size_t length) HWY_ATTR {
     for_columns(shape.rank, [&](std::size_t k, auto columns) HWY_ATTR {
-      back_rows<kRows, decltype(columns)::value>(matrix + i * shape.cols, length,
-                                                 p + k * shape.rows + i, shape.rows,
-                                                 q + k * shape.cols, shape.cols);
+      back_rows<decltype(rows)::value, decltype(columns)::value>(matrix + i * shape.cols, length,
+                                                                 p + k * shape.rows + i, shape.rows,
+                                                                 q + k * shape.cols, shape.cols);
     });
-    i += kRows;
-  };
-  while (i + 2 <= shape.rows && length_of(shape, i + 1) == shape.cols) {
-    rows(std::integral_constant<std::size_t, 2>());
-  }
-  while (i < shape.rows) rows(std::integral_constant<std::size_t, 1>());
+  });
 }
 
-// out = p · sumᵀ for one row and columns [0, length); with kFirst it is set, else added to. The
-// same product with q is taken from the residual.
-template <std::size_t K, bool kFirst>
-HWY_INLINE void expand_row(const float* p, std::size_t rows, const float* q, const float* sum,
-                           std::size_t cols, std::size_t length, float* residual, float* out) {
-  VF factors[K];
-  for (std::size_t k = 0; k < K; ++k) factors[k] = real(p[k * rows]);
+// Columns of a piece of rows on its way to memory.
+constexpr std::size_t kStage = 512;
+
+// R rows of the products p · qᵀ, taken from the residual, and p · sumᵀ, which goes to `out`, for
+// K columns k. With kFirst out is set, else added to. Rows of `out` are kStage apart.
+template <std::size_t R, std::size_t K, bool kFirst>
+HWY_INLINE void expand_rows(const float* p, std::size_t p_stride, const float* q, const float* sum,
+                            std::size_t cols, std::size_t length, float* residual, float* out) {
+  VF factors[R][K];
+  for (std::size_t r = 0; r < R; ++r) {
+    for (std::size_t k = 0; k < K; ++k) factors[r][k] = real(p[k * p_stride + r]);
+  }
   std::size_t j = 0;
   for (; j + kLanes <= length; j += kLanes) {
-    VF own = times(factors[0], hn::LoadU(F(), q + j));
-    VF all = times(factors[0], hn::LoadU(F(), sum + j));
+    VF own[R], all[R];
 #pragma GCC unroll 4
-    for (std::size_t k = 1; k < K; ++k) {
-      own = hn::Add(own, times(factors[k], hn::LoadU(F(), q + k * cols + j)));
-      all = hn::Add(all, times(factors[k], hn::LoadU(F(), sum + k * cols + j)));
+    for (std::size_t k = 0; k < K; ++k) {
+      const VF mine = hn::LoadU(F(), q + k * cols + j), total = hn::LoadU(F(), sum + k * cols + j);
+#pragma GCC unroll 4
+      for (std::size_t r = 0; r < R; ++r) {
+        const VF a = times(factors[r][k], mine), b = times(factors[r][k], total);
+        own[r] = k == 0 ? a : hn::Add(own[r], a);
+        all[r] = k == 0 ? b : hn::Add(all[r], b);
+      }
     }
-    hn::StoreU(hn::Sub(hn::LoadU(F(), residual + j), own), F(), residual + j);
-    if constexpr (!kFirst) all = hn::Add(hn::LoadU(F(), out + j), all);
-    hn::StoreU(all, F(), out + j);
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < R; ++r) {
+      float* kept = residual + r * cols + j;
+      hn::StoreU(hn::Sub(hn::LoadU(F(), kept), own[r]), F(), kept);
+      float* to = out + r * kStage + j;
+      hn::StoreU(kFirst ? all[r] : hn::Add(hn::LoadU(F(), to), all[r]), F(), to);
+    }
   }
   for (; j < length; ++j) {
-    float own = p[0] * q[j], all = p[0] * sum[j];
-    for (std::size_t k = 1; k < K; ++k) {
-      own += p[k * rows] * q[k * cols + j];
-      all += p[k * rows] * sum[k * cols + j];
+    for (std::size_t r = 0; r < R; ++r) {
+      float own = p[r] * q[j], all = p[r] * sum[j];
+      for (std::size_t k = 1; k < K; ++k) {
+        own += p[k * p_stride + r] * q[k * cols + j];
+        all += p[k * p_stride + r] * sum[k * cols + j];
+      }
+      residual[r * cols + j] -= own;
+      float& to = out[r * kStage + j];
+      to = kFirst ? all : to + all;
     }
-    residual[j] -= own;
-    out[j] = kFirst ? all : out[j] + all;
   }
 }
 
 void expand(const MatrixShape& shape, const float* p, const float* q, const float* sum,
             float* residual, float* out) {
-  for (std::size_t i = 0; i < shape.rows; ++i) {
-    const std::size_t from = i * shape.cols, length = length_of(shape, i);
-    for_columns(shape.rank, [&](std::size_t k, auto together) HWY_ATTR {
-      constexpr std::size_t kTogether = decltype(together)::value;
-      const std::size_t column = k * shape.cols;
-      const float* row = p + k * shape.rows + i;
-      if (k == 0) {
-        expand_row<kTogether, true>(row, shape.rows, q, sum, shape.cols, length, residual + from,
-                                    out + from);
-      } else {
-        expand_row<kTogether, false>(row, shape.rows, q + column, sum + column, shape.cols, length,
-                                     residual + from, out + from);
+  const DenseKernels& copies = dense_kernels();
+  constexpr std::size_t kRowsTogether = 4;
+  alignas(64) float stage[kRowsTogether * kStage];
+  for_rows<kRowsTogether>(shape, [&](std::size_t i, auto rows, std::size_t whole) HWY_ATTR {
+    constexpr std::size_t kRows = decltype(rows)::value;
+    for (std::size_t c = 0; c < whole; c += kStage) {
+      const std::size_t from = i * shape.cols + c, length = std::min(kStage, whole - c);
+      for_columns(shape.rank, [&](std::size_t k, auto columns) HWY_ATTR {
+        constexpr std::size_t kColumns = decltype(columns)::value;
+        const std::size_t column = k * shape.cols + c;
+        const float* row = p + k * shape.rows + i;
+        if (k == 0) {
+          expand_rows<kRows, kColumns, true>(row, shape.rows, q + column, sum + column, shape.cols,
+                                             length, residual + from, stage);
+        } else {
+          expand_rows<kRows, kColumns, false>(row, shape.rows, q + column, sum + column, shape.cols,
+                                              length, residual + from, stage);
+        }
+      });
+      for (std::size_t r = 0; r < kRows; ++r) {
+        copies.stream(reinterpret_cast<const std::uint8_t*>(stage + r * kStage),
+                      length * sizeof(float),
+                      reinterpret_cast<std::uint8_t*>(out + from + r * shape.cols));
       }
-    });
-  }
+    }
+  });
+  copies.flush();
 }
 
 void flip_signs(float* values, std::size_t count, std::uint32_t key) {

@@ -14,7 +14,8 @@ struct MatrixShape {
 
 struct MatrixKernels {
   // residual += values; p = residual · q.
-  void (*project)(const MatrixShape&, const float* values, float* residual, const float* q,
+  // Ensures: false when a sum is not finite; the residual stays where it is not.
+  bool (*project)(const MatrixShape&, const float* values, float* residual, const float* q,
                   float* p);
   // q = matrixᵀ · p.
   void (*project_back)(const MatrixShape&, const float* matrix, const float* p, float* q);

@@ -43,10 +43,22 @@ void orthonormalise(std::vector<float>& p, std::size_t rows, std::size_t rank) {
 
 class PowerSgdRun : public LinearRun {
  public:
-  PowerSgdRun(const MatrixShape& shape, std::span<const float> values, CodecState& state)
-      : shape_(shape), matrix_(state.local.front()), sum_(state.shared.front()) {
-    p_.resize(shape.rows * shape.rank);
-    matrix_kernels().project(shape_, values.data(), matrix_.data(), sum_.data(), p_.data());
+  PowerSgdRun(const MatrixShape& shape, CodecState& state)
+      : shape_(shape),
+        matrix_(state.local.front()),
+        sum_(state.shared.front()),
+        p_(shape.rows * shape.rank) {}
+  // The first pass. An error leaves the residual as before, up to rounding.
+  Status start(std::span<const float> values) {
+    if (matrix_kernels().project(shape_, values.data(), matrix_.data(), sum_.data(), p_.data())) {
+      return {};
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::isfinite(values[i] + matrix_[i])) matrix_[i] -= values[i];
+    }
+    const Status finite = check_finite(values);
+    if (!finite.ok()) return finite;
+    return Error{ErrorKind::kInvalidInput, "gradients and their residuals overflow", ""};
   }
   bool done() const override { return step_ == 2; }
   Exchange exchange() override {
@@ -120,8 +132,9 @@ class PowerSgd : public LinearCodec {
       if (const Status sum = accumulate(values, state.local.front()); !sum.ok()) return sum.error();
       return std::unique_ptr<LinearRun>(std::make_unique<WholeRun>(state));
     }
-    if (const Status finite = check_finite(values); !finite.ok()) return finite.error();
-    return std::unique_ptr<LinearRun>(std::make_unique<PowerSgdRun>(shape, values, state));
+    auto run = std::make_unique<PowerSgdRun>(shape, state);
+    if (const Status first = run->start(values); !first.ok()) return first.error();
+    return std::unique_ptr<LinearRun>(std::move(run));
   }
 
  private:

@@ -36,22 +36,35 @@ HWY_INLINE bool take(float v, std::size_t i, float threshold, Chosen& chosen) {
   return true;
 }
 
-// Takes from v[0, count), which stands at `at` in the chunk, what reaches the threshold, and tells
-// zero(place) where. Few do, so vectors are only looked at together.
+// Copies v[0, count), which stands at `at` in the chunk, to `kept` (unless null), takes what
+// reaches the threshold, and tells zero(place) where. Few do, so vectors are only looked at
+// together. Asks for the values of the next piece meanwhile.
 template <class Zero>
 HWY_INLINE void take_all(const float* v, std::size_t at, std::size_t count, float threshold,
-                         Chosen& chosen, const Zero& zero) {
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const auto reaches = hn::Ge(hn::Abs(hn::Load(F(), v + i)), real(threshold));
+                         const float* next, float* kept, Chosen& chosen, const Zero& zero) {
+  constexpr std::size_t kStep = 16;  // a cache line
+  const auto look = [&](std::size_t i) HWY_ATTR {
+    const VF x = hn::Load(F(), v + i);
+    if (kept != nullptr) hn::StoreU(x, F(), kept + i);
+    const auto reaches = hn::Ge(hn::Abs(x), real(threshold));
     std::uint8_t bits = 0;
     hn::StoreMaskBits(F(), reaches, &bits);
-    for (unsigned left = bits; left != 0; left &= left - 1) {
+    return static_cast<unsigned>(bits) << i % kStep;
+  };
+  std::size_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    hwy::Prefetch(next + i);
+    if (kept != nullptr) hwy::Prefetch(kept + kPiece + i);
+    unsigned left = 0;
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kStep; j += kLanes) left |= look(i + j);
+    for (; left != 0; left &= left - 1) {
       const std::size_t place = i + static_cast<std::size_t>(std::countr_zero(left));
       if (take(v[place], at + place, threshold, chosen)) zero(place);
     }
   }
   for (; i < count; ++i) {
+    if (kept != nullptr) kept[i] = v[i];
     if (std::abs(v[i]) >= threshold && take(v[i], at + i, threshold, chosen)) zero(i);
   }
 }
@@ -78,12 +91,9 @@ std::size_t choose(const float* values, float* residual, std::size_t count, floa
       finite = finite && std::isfinite(v[i]);
     }
     if (!finite) return at;
-    if (kept == nullptr) {
-      take_all(v, at, n, threshold, chosen, [](std::size_t) {});
-      continue;
-    }
-    std::copy_n(v, n, kept);
-    take_all(v, at, n, threshold, chosen, [&](std::size_t place) { kept[place] = 0; });
+    take_all(v, at, n, threshold, from + kPiece, kept, chosen, [&](std::size_t place) {
+      if (kept != nullptr) kept[place] = 0;
+    });
   }
   return count;
 }
@@ -108,7 +118,7 @@ void choose_velocity(const float* values, float* velocity, float* residual, std:
       v[i] = residual[at + i] + next;
       residual[at + i] = v[i];
     }
-    take_all(v, at, n, threshold, chosen, [&](std::size_t place) {
+    take_all(v, at, n, threshold, values + at + kPiece, nullptr, chosen, [&](std::size_t place) {
       residual[at + place] = 0;
       velocity[at + place] = 0;
     });

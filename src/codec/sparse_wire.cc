@@ -84,14 +84,19 @@ Status read_sparse(std::span<const std::byte> bytes, const OpaqueCodec* carrier,
   } else if (kept > 0) {
     std::memcpy(values.data(), coded.data(), kept * sizeof(float));
   }
+  if (!add && count > 0) std::memset(out.data(), 0, out.size_bytes());
   std::size_t i = 0;
   for (std::size_t c = 0; c < chunks; ++c) {
     const auto here = load_as<std::uint32_t>(rest.data() + c * 4);
     const std::size_t length = std::min(kChunk, count - c * kChunk);
     float* to = out.data() + c * kChunk;
-    if (!add) std::memset(to, 0, length * sizeof(float));
     std::size_t least = 0;
     for (const std::size_t end = i + here; i < end; ++i) {
+      // What comes later is far away: ask for it in time. (Any place is fine to ask for.)
+      constexpr std::size_t kAhead = 16;
+      if (i + kAhead < kept) {
+        __builtin_prefetch(to + load_as<std::uint16_t>(body.data() + (i + kAhead) * 2), 1);
+      }
       const std::size_t offset = load_as<std::uint16_t>(body.data() + i * 2);
       if (offset < least || offset >= length || !std::isfinite(values[i])) {
         return refused(fmt::format("chunk {} has value {} at {}", c, values[i], offset));
