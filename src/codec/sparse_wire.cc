@@ -93,7 +93,7 @@ Status read_sparse(std::span<const std::byte> bytes, const OpaqueCodec* carrier,
     std::size_t least = 0;
     for (const std::size_t end = i + here; i < end; ++i) {
       // What comes later is far away: ask for it in time. (Any place is fine to ask for.)
-      constexpr std::size_t kAhead = 16;
+      constexpr std::size_t kAhead = 48;
       if (i + kAhead < kept) {
         __builtin_prefetch(to + load_as<std::uint16_t>(body.data() + (i + kAhead) * 2), 1);
       }
