@@ -1,16 +1,13 @@
 // Quantisers that work on the bits of floats: 8-bit floats, powers of two, signs. See quantisers.h.
 
-// Once for each set of instructions: Highway flips its mark between them.
-#if defined(WEFT_CODEC_BIT_QUANTISERS) == defined(HWY_TARGET_TOGGLE)
-#ifdef WEFT_CODEC_BIT_QUANTISERS
-#undef WEFT_CODEC_BIT_QUANTISERS
-#else
-#define WEFT_CODEC_BIT_QUANTISERS
+#include "codec/quantisers.h"
+
+// Highway includes the file again for each set and defines HWY_ONCE as true for the last.
+#if HWY_ONCE
+#pragma once
 #endif
 
-#include "codec/vector_runs.h"
-
-#include "codec/quantisers.h"
+#include <cstring>
 
 HWY_BEFORE_NAMESPACE();
 namespace weft::codec {
@@ -251,5 +248,3 @@ using OneBit = Signs<TwoMeans>;
 }  // namespace HWY_NAMESPACE
 }  // namespace weft::codec
 HWY_AFTER_NAMESPACE();
-
-#endif

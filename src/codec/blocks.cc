@@ -124,7 +124,13 @@ class ThcRun : public LinearRun {
   }
   Status next() override {
     if (step_++ == 1) return {};
-    if (const Status finite = check_finite(tops_); !finite.ok()) return finite;
+    for (const float top : tops_) {
+      if (top >= 0 && top < 0x1p100F) continue;
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("the largest magnitude of a block is {}; thc sends those below {}",
+                               top, 0x1p100F),
+                   "skip the step, or lower the loss scale"};
+    }
     codes_.resize(rotated_.size());
     for (std::size_t b = 0; b < tops_.size(); ++b) quantise(b);
     return {};

@@ -13,9 +13,6 @@
 namespace weft::codec {
 namespace {
 
-// From here on buffers go around the caches: they would push out what is needed sooner.
-constexpr std::size_t kLeastStreamed = 1 << 20;
-
 std::uint8_t* raw(std::byte* at) { return reinterpret_cast<std::uint8_t*>(at); }
 const std::uint8_t* raw(const std::byte* at) { return reinterpret_cast<const std::uint8_t*>(at); }
 std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }

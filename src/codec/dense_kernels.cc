@@ -14,7 +14,6 @@
 #include <hwy/highway.h>
 
 #include "codec/bit_quantisers.h"
-#include "codec/quantisers.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft::codec {

@@ -14,6 +14,10 @@ inline constexpr std::size_t kRun = 32;       // values that loops take at a tim
 inline constexpr std::size_t kPadding = 128;  // the largest unit; loops see tiles of a multiple
 inline constexpr std::size_t kTile = 1024;
 
+// From so many bytes on, what is written goes around the caches: it would push out what is needed
+// sooner.
+inline constexpr std::size_t kLeastStreamed = 1 << 20;
+
 // A block whose largest magnitude (or norm, or mean) is below is sent as zeros: the inverse of its
 // scale would overflow.
 inline constexpr float kTiny = 0x1p-100F;

@@ -232,6 +232,7 @@ HWY_INLINE void expand_rows(const float* p, std::size_t p_stride, const float* q
 void expand(const MatrixShape& shape, const float* p, const float* q, const float* sum,
             float* residual, float* out) {
   const DenseKernels& copies = dense_kernels();
+  const bool streamed = shape.count * sizeof(float) >= kLeastStreamed;
   constexpr std::size_t kRowsTogether = 4;
   alignas(64) float stage[kRowsTogether * kStage];
   for_rows<kRowsTogether>(shape, [&](std::size_t i, auto rows, std::size_t whole) HWY_ATTR {
@@ -251,13 +252,18 @@ void expand(const MatrixShape& shape, const float* p, const float* q, const floa
         }
       });
       for (std::size_t r = 0; r < kRows; ++r) {
-        copies.stream(reinterpret_cast<const std::uint8_t*>(stage + r * kStage),
-                      length * sizeof(float),
-                      reinterpret_cast<std::uint8_t*>(out + from + r * shape.cols));
+        const float* done = stage + r * kStage;
+        float* to = out + from + r * shape.cols;
+        if (!streamed) {
+          std::copy_n(done, length, to);
+        } else {
+          copies.stream(reinterpret_cast<const std::uint8_t*>(done), length * sizeof(float),
+                        reinterpret_cast<std::uint8_t*>(to));
+        }
       }
     }
   });
-  copies.flush();
+  if (streamed) copies.flush();
 }
 
 void flip_signs(float* values, std::size_t count, std::uint32_t key) {

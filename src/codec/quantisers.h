@@ -1,15 +1,14 @@
 // How one value becomes a code and back, one type for each rule: what dense_kernels.cc is made of.
 // Included there only, once for each set of instructions.
 
-// Once for each set of instructions: Highway flips its mark between them.
-#if defined(WEFT_CODEC_QUANTISERS) == defined(HWY_TARGET_TOGGLE)
-#ifdef WEFT_CODEC_QUANTISERS
-#undef WEFT_CODEC_QUANTISERS
-#else
-#define WEFT_CODEC_QUANTISERS
+#include "codec/vector_runs.h"
+
+// Highway includes the file again for each set and defines HWY_ONCE as true for the last.
+#if HWY_ONCE
+#pragma once
 #endif
 
-#include "codec/vector_runs.h"
+#include <algorithm>
 
 #include "codec/dense_kernels.h"
 
@@ -256,5 +255,3 @@ class Integer {
 }  // namespace HWY_NAMESPACE
 }  // namespace weft::codec
 HWY_AFTER_NAMESPACE();
-
-#endif

@@ -1,17 +1,14 @@
 // Vectors as the codecs' kernels use them. Compiled once for each set of instructions, so it is
 // included between hwy/foreach_target.h and the first namespace of a kernel file, and nowhere else.
 
-// Once for each set of instructions: Highway flips its mark between them.
-#if defined(WEFT_CODEC_VECTOR_RUNS) == defined(HWY_TARGET_TOGGLE)
-#ifdef WEFT_CODEC_VECTOR_RUNS
-#undef WEFT_CODEC_VECTOR_RUNS
-#else
-#define WEFT_CODEC_VECTOR_RUNS
-#endif
-
 #include "base/vector_targets.h"
 
 #include <hwy/highway.h>
+
+// Highway includes the file again for each set and defines HWY_ONCE as true for the last.
+#if HWY_ONCE
+#pragma once
+#endif
 
 #include <bit>
 #include <cstddef>
@@ -112,5 +109,3 @@ struct NoStatistics {
 }  // namespace HWY_NAMESPACE
 }  // namespace weft::codec
 HWY_AFTER_NAMESPACE();
-
-#endif
