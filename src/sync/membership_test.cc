@@ -1,8 +1,6 @@
 // Ranks that die, come and come back from checkpoints, under every mode and random delays.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-
 #include "sync/quadratic_testing.h"
 
 namespace weft::sync {
@@ -32,11 +30,6 @@ const char* const kModes[] = {"bsp",
                               "fedbuff:period=3,buffer=2"};
 
 constexpr std::uint32_t kMostRanks = 8;
-
-std::uint64_t first_seed() {
-  const char* const given = std::getenv("WEFT_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
-}
 
 // Between 2 and kMostRanks of the ranks, some of those at work now among them.
 std::vector<Member> draw_members(const Quadratics& q, const std::vector<Member>& now,
@@ -69,7 +62,7 @@ void run_one(const std::string& text, std::uint64_t seed) {
   const Mode mode = options.mode;
   std::vector<Member> members = draw_members(q, options.members, random);
   options.members = members;
-  options.label = "seed " + std::to_string(seed);
+  options.label = "WEFT_SEED=" + std::to_string(seed);
   options.lr = 0.02;
   options.servers = 3;
   options.step_s = [&](std::uint32_t rank) { return random.uniform(0.2, 1 + rank * 0.2); };
@@ -103,9 +96,8 @@ void run_one(const std::string& text, std::uint64_t seed) {
 }
 
 TEST(Membership, EveryModeGoesOnThroughDeathsJoinsAndRestarts) {
-  const std::uint64_t first = first_seed();
   for (const char* text : kModes) {
-    for (std::uint64_t seed = first; seed < first + 25; ++seed) {
+    for (const std::uint64_t seed : seeds_to_try(25)) {
       run_one(text, seed);
       if (testing::Test::HasFailure()) return;
     }

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -76,6 +78,14 @@ struct Quadratics {
     return options;
   }
 };
+
+// WEFT_SEED=N tries one seed; WEFT_SOAK=1 tries twenty times as many.
+inline std::vector<std::uint64_t> seeds_to_try(std::uint64_t count) {
+  if (const char* one = std::getenv("WEFT_SEED")) return {std::strtoull(one, nullptr, 10)};
+  std::vector<std::uint64_t> seeds(count * (std::getenv("WEFT_SOAK") != nullptr ? 20 : 1));
+  std::iota(seeds.begin(), seeds.end(), std::uint64_t{1});
+  return seeds;
+}
 
 inline double distance(std::span<const double> a, std::span<const double> b) {
   double most = 0;

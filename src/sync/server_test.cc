@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "sync/quadratic_testing.h"
 
@@ -90,9 +89,7 @@ TEST(ShardServer, FedBuffMovesAsComputedByHand) {
 
 // Ranks at random speeds with random delays: clocks at work differ by the bound at most, and do.
 TEST(ShardServer, BoundIsReachedAndNeverExceeded) {
-  const char* const given = std::getenv("WEFT_SEED");
-  const std::uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
-  for (std::uint64_t seed = first; seed < first + 40; ++seed) {
+  for (const std::uint64_t seed : seeds_to_try(40)) {
     Random random(seed);
     const auto ranks = static_cast<std::uint32_t>(2 + random.below(6));
     const std::uint64_t bound = random.below(6);
@@ -116,7 +113,7 @@ TEST(ShardServer, BoundIsReachedAndNeverExceeded) {
       if (largest > least) most = std::max(most, largest - least);
     };
     swarm.run_steps(60);
-    EXPECT_EQ(most, bound) << "seed " << seed << ", " << ranks << " ranks";
+    EXPECT_EQ(most, bound) << "WEFT_SEED=" << seed << ", " << ranks << " ranks";
   }
 }
 

@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "sync/machine.h"
 #include "sync/replica.h"
-#include "sync/server.h"
+#include "sync/shards_testing.h"
 #include "sync/straggler.h"
 
 namespace weft::sync {
@@ -42,13 +42,14 @@ class Swarm {
  public:
   using Values = std::vector<double>;
 
-  explicit Swarm(SwarmOptions options) : options_(std::move(options)) {
+  explicit Swarm(SwarmOptions options)
+      : options_(std::move(options)),
+        shards_(options_.mode, options_.members, options_.start, options_.servers) {
     for (const Member& member : options_.members) {
       auto machine = Machine::make(options_.mode, options_.members, member.rank);
       CHECK_MSG(machine.ok(), machine.error().what.c_str());
       add_rank(member.rank, std::move(*machine), options_.start);
     }
-    make_servers();
     ballot_.emplace(static_cast<std::uint32_t>(options_.members.size()), options_.mode.backup);
     for (const Member& member : options_.members)
       act(member.rank, rank(member.rank).machine.start());
@@ -70,7 +71,6 @@ class Swarm {
   Rank& rank(std::uint32_t rank) { return *ranks_.at(rank); }
   Seconds now() const { return now_; }
   std::uint64_t messages() const { return messages_; }  // averages begun, over all ranks
-  std::vector<ShardServer>& servers() { return servers_; }
   // Called at the beginning of each step.
   std::function<void(std::uint32_t rank)> on_begin;
 
@@ -118,10 +118,7 @@ class Swarm {
         add_rank(member.rank, std::move(*machine), Values(options_.start.size()));
       }
     }
-    for (ShardServer& server : servers_) {
-      if (restart) server = *ShardServer::restore(server.save(), members);
-      server.change_members(members);
-    }
+    shards_.change_members(members, restart);
     ballot_.emplace(static_cast<std::uint32_t>(members.size()), options_.mode.backup);
     std::map<std::uint32_t, Actions> actions;
     for (const Member& member : members) {
@@ -182,17 +179,6 @@ class Swarm {
                                   {},
                                   false});
   }
-  void make_servers() {
-    if (options_.mode.exchange != Exchange::kServers) return;
-    for (std::uint32_t k = 0; k < options_.servers; ++k) {
-      servers_.emplace_back(options_.mode, options_.members);
-      const Range part = part_of(options_.start.size(), options_.servers, k);
-      const auto from = options_.start.begin() + static_cast<std::ptrdiff_t>(part.from);
-      shards_.emplace_back(from, from + static_cast<std::ptrdiff_t>(part.size));
-      buffers_.emplace_back(part.size);
-    }
-  }
-
   Machine restored(const Machine& machine, std::uint32_t number) const {
     auto again = Machine::restore(machine.save(), options_.members, number, epoch_);
     CHECK_MSG(again.ok(), again.error().what.c_str());
@@ -326,23 +312,12 @@ class Swarm {
       Values way(part.size);
       r.replica.way(action, r.parameters, part, way);
       later(options_.message_s(), [this, number, k, way, clock = action.step] {
-        const auto actions = servers_[k].pushed(number, clock);
-        CHECK_MSG(actions.ok(), actions.error().what.c_str());
-        for (const ServerAction& each : *actions) serve(k, each, way);
+        for (const std::uint32_t to : shards_.push(k, number, clock, way)) {
+          later(options_.message_s(),
+                [this, to, k, shard = shards_.values[k]] { take_shard(to, k, shard); });
+        }
       });
     }
-  }
-  void serve(std::uint32_t k, const ServerAction& action, const Values& way) {
-    using Kind = ServerAction::Kind;
-    if (action.kind == Kind::kAnswer) {
-      return later(options_.message_s(),
-                   [this, to = action.rank, k, shard = shards_[k]] { take_shard(to, k, shard); });
-    }
-    Values& target = action.kind == Kind::kCollect ? buffers_[k] : shards_[k];
-    const Values& source = action.kind == Kind::kMove ? buffers_[k] : way;
-    const double sign = action.kind == Kind::kCollect ? 1 : -1;
-    for (std::size_t i = 0; i < target.size(); ++i) target[i] += sign * action.scale * source[i];
-    if (action.kind == Kind::kMove) std::fill(buffers_[k].begin(), buffers_[k].end(), 0.0);
   }
   void take_shard(std::uint32_t to, std::uint32_t k, const Values& shard) {
     Rank& r = rank(to);
@@ -394,8 +369,7 @@ class Swarm {
 
   SwarmOptions options_;
   std::map<std::uint32_t, std::unique_ptr<Rank>> ranks_;
-  std::vector<ShardServer> servers_;
-  std::vector<Values> shards_, buffers_;
+  TestShards shards_;
   std::optional<Ballot> ballot_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::map<std::uint32_t, Values>> sums_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::map<std::uint32_t, Values>> letters_;
