@@ -62,5 +62,130 @@ TEST(Machine, LocalStepsAreAveragedEveryPeriod) {
   EXPECT_LT(distance(swarm.rank(1).parameters, at), 1e-12);
 }
 
+std::vector<Member> members(std::uint32_t count) {
+  std::vector<Member> all;
+  for (std::uint32_t i = 0; i < count; ++i) all.push_back({i});
+  return all;
+}
+
+// "average 1" is an average of fragment 1, "proceed+" a whole step.
+std::string told(const Actions& actions) {
+  std::string text;
+  for (const Action& action : actions) {
+    static const char* const kNames[] = {"average",  "apply", "exchange", "vote",
+                                         "announce", "agree", "adopt",    "proceed"};
+    text += text.empty() ? "" : ", ";
+    text += kNames[static_cast<int>(action.kind)];
+    if (action.what == What::kDeltas) text += " " + std::to_string(action.fragment);
+    if (action.what == What::kParameters) text += " of " + std::to_string(action.ranks.size());
+    if (action.whole) text += "+";
+  }
+  return text;
+}
+
+TEST(Machine, BspStopsAtGradients) {
+  Machine machine = *Machine::make(mode("bsp"), members(2), 0);
+  EXPECT_EQ(told(machine.start()), "proceed");
+  const Actions actions = machine.stepped({});
+  EXPECT_EQ(told(actions), "average");
+  EXPECT_TRUE(machine.waiting());
+  EXPECT_EQ(told(machine.arrived(99, {})), "") << "not its operation";
+  EXPECT_EQ(told(machine.arrived(actions[0].id, {})), "apply, proceed");
+  EXPECT_EQ(machine.round(), 1U);
+}
+
+TEST(Machine, PostLocalChangesOverOnce) {
+  Machine machine = *Machine::make(mode("post-local:warmup=1,period=2"), members(2), 0);
+  EXPECT_EQ(told(machine.start()), "proceed");
+  const std::uint64_t id = machine.stepped({})[0].id;
+  EXPECT_EQ(told(machine.arrived(id, {})), "apply, agree, proceed+");
+  EXPECT_EQ(told(machine.stepped({})), "proceed+");
+  EXPECT_EQ(told(machine.stepped({})), "average 0");
+}
+
+// Fragments of a period of 6 with three of them come due at steps 2, 4 and 6 and every 6 after.
+TEST(Machine, FragmentsAreStaggeredAndOverlap) {
+  Machine machine = *Machine::make(mode("diloco:period=6,fragments=3,overlap=2"), members(2), 0);
+  EXPECT_EQ(told(machine.start()), "agree, proceed+");
+  EXPECT_EQ(told(machine.stepped({})), "proceed+");
+  const Actions first = machine.stepped({});
+  EXPECT_EQ(told(first), "average 0, proceed+") << "goes on while it is under way";
+  EXPECT_EQ(told(machine.stepped({})), "proceed+");
+  EXPECT_EQ(told(machine.arrived(first[0].id, {})), "") << "early: applied when all apply it";
+  const Actions second = machine.stepped({});
+  EXPECT_EQ(told(second), "average 1, apply 0, proceed+");
+  EXPECT_EQ(second[0].steps, 4U) << "steps that the fragment has gone";
+  EXPECT_EQ(told(machine.stepped({})), "proceed+");
+  const Actions third = machine.stepped({});
+  EXPECT_EQ(told(third), "average 2") << "now it waits for fragment 1";
+  EXPECT_EQ(told(machine.arrived(second[0].id, {})), "apply 1, proceed+");
+  EXPECT_EQ(told(machine.stepped({})), "proceed+");
+  EXPECT_EQ(told(machine.stepped({})), "average 0");
+}
+
+TEST(Machine, HierarchiesAverageInGroupsBetweenRounds) {
+  Machine machine = *Machine::make(mode("hierarchical:inner=2,outer=4,group=3"), members(8), 7);
+  machine.start();
+  machine.stepped({});
+  const Actions inner = machine.stepped({});
+  EXPECT_EQ(told(inner), "average of 2") << "ranks 6 and 7 are what is left";
+  EXPECT_EQ(told(machine.arrived(inner[0].id, {})), "apply of 2, proceed+");
+  machine.stepped({});
+  EXPECT_EQ(told(machine.stepped({})), "average 0");
+}
+
+TEST(Machine, LazyVotesFirst) {
+  Machine machine = *Machine::make(mode("lazy:threshold=0.5,check=1"), members(2), 0);
+  machine.start();
+  Actions vote = machine.stepped({});
+  EXPECT_EQ(told(vote), "vote");
+  EXPECT_EQ(told(machine.voted(vote[0].id, 0.5)), "proceed+") << "not above";
+  vote = machine.stepped({});
+  EXPECT_EQ(told(machine.voted(vote[0].id, 0.6)), "average 0");
+  Machine other = *Machine::make(mode("lazy:threshold=0.5,check=1"), members(2), 0);
+  other.start();
+  vote = other.stepped({});
+  EXPECT_EQ(told(other.voted(vote[0].id, std::nan(""))), "average 0")
+      << "no number is no small one";
+}
+
+TEST(Machine, RanksThatWereNotDrawnOnlyTakePart) {
+  std::uint32_t working = 0;
+  for (std::uint32_t self = 0; self < 4; ++self) {
+    Machine machine = *Machine::make(mode("fedavg:period=2,participation=0.5"), members(4), self);
+    const Actions actions = machine.start();
+    if (told(actions) == "agree, proceed+") {
+      ++working;
+    } else {
+      EXPECT_EQ(told(actions), "agree, average 0");
+      EXPECT_EQ(actions[1].weight, 0);
+      EXPECT_EQ(actions[1].steps, 0U);
+    }
+  }
+  EXPECT_EQ(working, 2U);
+}
+
+TEST(Machine, ServersAreAskedEveryPeriod) {
+  Machine machine = *Machine::make(mode("ssp:period=2"), members(4), 1);
+  machine.start();
+  EXPECT_EQ(told(machine.stepped({})), "proceed+");
+  const Actions exchange = machine.stepped({});
+  EXPECT_EQ(told(exchange), "exchange 0");
+  EXPECT_EQ(exchange[0].step, 1U) << "the clock that it reaches";
+  EXPECT_DOUBLE_EQ(exchange[0].weight, 0.25);
+  EXPECT_EQ(told(machine.answered(exchange[0].id)), "proceed+");
+}
+
+TEST(Machine, WhatDoesNotGoTogetherIsRefused) {
+  std::vector<Member> uneven = members(2);
+  uneven[1].steps = 3;
+  EXPECT_FALSE(Machine::make(mode("bsp"), uneven, 0).ok());
+  EXPECT_FALSE(Machine::make(mode("diloco:fragments=2"), uneven, 0).ok());
+  EXPECT_TRUE(Machine::make(mode("fednova"), uneven, 0).ok());
+  EXPECT_FALSE(Machine::make(mode("bsp:backup=2"), members(2), 0).ok());
+  uneven[0].weight = std::nan("");
+  EXPECT_FALSE(Machine::make(mode("fednova"), uneven, 0).ok());
+}
+
 }  // namespace
 }  // namespace weft::sync
