@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/random.h"
+#include "base/files.h"
 
 namespace weft::sync {
 namespace {
@@ -83,6 +83,17 @@ TEST(Mode, HelpListsWhatParses) {
               must(help.name + (help.parameters.empty() ? "" : ":") + help.parameters))
         << help.name;
     EXPECT_FALSE(help.summary.empty() || help.source.empty());
+  }
+}
+
+TEST(Mode, DocumentationListsEveryModeWithItsDefaults) {
+  const auto page = read_file(std::string(WEFT_FIXTURES) + "/../../docs/sync.md", 1 << 20);
+  ASSERT_TRUE(page.ok());
+  for (const ModeHelp& help : list_modes()) {
+    const std::string row =
+        "| `" + help.name + (help.parameters.empty() ? "" : ":") + help.parameters + "` |";
+    EXPECT_THAT(*page, HasSubstr(row));
+    EXPECT_THAT(*page, HasSubstr(help.source)) << help.name;
   }
 }
 
