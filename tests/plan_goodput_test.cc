@@ -30,8 +30,8 @@ TEST(PlanGoodput, JsonHasEveryPolicyWithItsSimulation) {
 
 TEST(PlanGoodput, WithoutStagesThreePoliciesAreCompared) {
   const Scratch scratch;
-  const CommandResult result = run_weft(
-      scratch, "plan goodput --nodes 64 --node-mtbf 1000h --checkpoint 60 --restart 600");
+  const CommandResult result =
+      run_weft(scratch, "plan goodput --nodes 64 --node-mtbf 1000h --checkpoint 60 --restart 600");
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_NE(result.out.find("overlapped"), std::string::npos) << result.out;
   EXPECT_EQ(result.out.find("rerouted"), std::string::npos) << result.out;

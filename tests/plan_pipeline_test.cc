@@ -43,13 +43,15 @@ TEST(PlanPipeline, WhatIsWrittenIsReadBack) {
 TEST(PlanPipeline, ARecordedRunIsReplayedAndTheSlowWorkerNamed) {
   const Scratch scratch;
   const std::string trace = scratch.path("trace.json");
-  const CommandResult made = run_weft(
-      scratch, "plan pipeline --schedule 1f1b --stages 4 --microbatches 8 --slowdown 1,1,2,1 "
-               "--json --perfetto " + trace);
+  const CommandResult made =
+      run_weft(scratch,
+               "plan pipeline --schedule 1f1b --stages 4 --microbatches 8 --slowdown 1,1,2,1 "
+               "--json --perfetto " +
+                   trace);
   ASSERT_EQ(made.code, 0) << made.err;
-  const CommandResult read = run_weft(
-      scratch, "plan pipeline --trace " + trace + " --ideal worker=2 --json --svg " +
-                   scratch.path("replay.svg"));
+  const CommandResult read =
+      run_weft(scratch, "plan pipeline --trace " + trace + " --ideal worker=2 --json --svg " +
+                            scratch.path("replay.svg"));
   ASSERT_EQ(read.code, 0) << read.err;
   const auto before = nlohmann::json::parse(made.out);
   const auto after = nlohmann::json::parse(read.out);
@@ -61,15 +63,17 @@ TEST(PlanPipeline, ARecordedRunIsReplayedAndTheSlowWorkerNamed) {
   const CommandResult text = run_weft(scratch, "plan pipeline --trace " + trace);
   EXPECT_NE(text.out.find("the most is due to worker=2"), std::string::npos) << text.out;
   EXPECT_GT(std::filesystem::file_size(scratch.path("replay.svg")), 1000u);
-  const CommandResult far = run_weft(scratch, "plan pipeline --trace " + trace + " --ideal worker=4");
+  const CommandResult far =
+      run_weft(scratch, "plan pipeline --trace " + trace + " --ideal worker=4");
   EXPECT_EQ(far.code, 2);
   EXPECT_NE(far.err.find("workers 0 .. 3"), std::string::npos) << far.err;
 }
 
 TEST(PlanPipeline, EnergyIsThatOfOperationsAndOfWaiting) {
   const Scratch scratch;
-  const CommandResult result = run_weft(
-      scratch, "plan pipeline --schedule 1f1b --stages 4 --microbatches 8 --watts 400 "
+  const CommandResult result =
+      run_weft(scratch,
+               "plan pipeline --schedule 1f1b --stages 4 --microbatches 8 --watts 400 "
                "--idle-watts 100 --json");
   ASSERT_EQ(result.code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);

@@ -42,10 +42,14 @@ Verb add_plan_command(CLI::App& app) {
   CLI::App* plan = app.add_subcommand("plan", "how to train a model");
   plan->require_subcommand(1);
   plan->footer(
-      "example: weft plan pipeline --schedule 1f1b,zb-h1,zb-v --stages 8 --microbatches 32");
-  const std::vector<Verb> verbs = {add_plan_pipeline(*plan), add_plan_evaluate(*plan),
+      "examples: weft plan pipeline --schedule 1f1b,zb-h1,zb-v --stages 8 --microbatches 32
+"
+      "          weft plan goodput --nodes 2048 --node-mtbf 6333h --checkpoint 10 --restart 5min
+"
+      "          weft plan energy --schedule 1f1b --stages 8 --microbatches 32 --watts 400");
+  const std::vector<Verb> verbs = {add_plan_pipeline(*plan),  add_plan_evaluate(*plan),
                                    add_plan_calibrate(*plan), add_plan_search(*plan),
-                                   add_plan_goodput(*plan)};
+                                   add_plan_goodput(*plan),   add_plan_energy(*plan)};
   return {plan, [verbs] {
             for (const Verb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();

@@ -17,6 +17,7 @@ int plan_fail(const std::string& verb, const Error& error);
 
 Verb add_plan_pipeline(CLI::App& plan);
 Verb add_plan_goodput(CLI::App& plan);
+Verb add_plan_energy(CLI::App& plan);
 Verb add_plan_evaluate(CLI::App& plan);
 Verb add_plan_calibrate(CLI::App& plan);
 Verb add_plan_search(CLI::App& plan);

@@ -147,8 +147,7 @@ std::string story(const GoodputCase& c, const std::vector<GoodputRow>& rows) {
   const Intervals i = intervals_of(c);
   std::string text = fmt::format(
       "a failure every {}; a checkpoint of {} every {:.0f} s (exact; Young {:.0f}, Daly {:.0f})\n",
-      seconds_text(1 / c.failures_per_s()), seconds_text(c.checkpoint_s),
-      i.exact, i.young, i.daly);
+      seconds_text(1 / c.failures_per_s()), seconds_text(c.checkpoint_s), i.exact, i.young, i.daly);
   if (c.repair_s > 0) {
     text += fmt::format("{} spares keep a restarting job's wait for repairs within {} %\n",
                         planner::spares_for(c, kWaitingWanted), 100 * kWaitingWanted);
@@ -220,7 +219,8 @@ int run(GoodputArguments& a) {
 CLI::Option* add_time(CLI::App& app, const char* name, double& value, const char* help) {
   const auto read = [&value](const std::string& text) {
     const auto seconds = parse_seconds(text);
-    if (!seconds) throw CLI::ValidationError(fmt::format("{} is not {}", shown(text), kSecondsWanted));
+    if (!seconds)
+      throw CLI::ValidationError(fmt::format("{} is not {}", shown(text), kSecondsWanted));
     value = *seconds;
   };
   return app.add_option_function<std::string>(name, read, help)->type_name("TIME");
@@ -231,8 +231,9 @@ void add_failures(CLI::App& app, GoodputArguments& a) {
   add_time(app, "--node-mtbf", a.c.node_mtbf_s, "mean time between failures of one node");
   app.add_option("--failures-per-node-day", a.failures_per_node_day, "the same as a rate")
       ->check(number_from(0, 1e6));
-  app.add_option("--part", a.parts,
-                 "NAME:COUNT:MTBF, once per kind of thing in the job that fails (gpu:16384:50000h)");
+  app.add_option(
+      "--part", a.parts,
+      "NAME:COUNT:MTBF, once per kind of thing in the job that fails (gpu:16384:50000h)");
   app.add_option("--spares", a.c.spares, "nodes that stand by");
   add_time(app, "--repair", a.c.repair_s, "until a failed node is back (0: at once)");
   add_time(app, "--detect", a.c.detect_s, "from a failure to its discovery");

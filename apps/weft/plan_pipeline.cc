@@ -169,9 +169,9 @@ std::string make_json(const std::vector<TimedPipeline>& runs) {
 }
 
 Table make_table(const std::vector<TimedPipeline>& runs) {
-  std::vector<std::string> headings = {"<schedule",        "makespan",        "vs first", "idle %",
-                                       "idle in span %",   "peak activations", "weight versions",
-                                       "staleness"};
+  std::vector<std::string> headings = {"<schedule",       "makespan",       "vs first",
+                                       "idle %",          "idle in span %", "peak activations",
+                                       "weight versions", "staleness"};
   const bool energy = std::any_of(runs.begin(), runs.end(), [](const TimedPipeline& run) {
     return run.timeline.total_joules > 0;
   });
@@ -241,8 +241,7 @@ int run(const PipelineArguments& a) {
   if (a.list_schedules) return list_schedules();
   if (!a.trace.file.empty()) {
     if (!a.schedules.empty() || !a.read.empty() || !a.write.empty()) {
-      return fail({ErrorKind::kInvalidInput,
-                   "--trace tells the schedule and its times itself",
+      return fail({ErrorKind::kInvalidInput, "--trace tells the schedule and its times itself",
                    "leave out --schedule, --read and --write"});
     }
     return run_plan_trace(a.trace);

@@ -101,8 +101,8 @@ std::string verdict(const Replay& r) {
   std::string text = fmt::format(
       "recorded {:.5g} s in {} steps, {:.2f} % idle; replayed {:.5g} s, {:.2f} % idle; everything "
       "ideal {:.5g} s\n",
-      c.recorded_s, r.recording.steps.size(), 100 * pipeline::idle_fraction(r.recorded), c.replayed_s,
-      100 * c.replayed_idle_fraction, c.ideal_s);
+      c.recorded_s, r.recording.steps.size(), 100 * pipeline::idle_fraction(r.recorded),
+      c.replayed_s, 100 * c.replayed_idle_fraction, c.ideal_s);
   if (!r.ideal.empty()) {
     std::vector<std::string> names;
     for (const pipeline::Part& part : r.ideal) names.push_back(pipeline::name_of(part));
@@ -110,9 +110,8 @@ std::string verdict(const Replay& r) {
                         fmt::join(names, ", "), r.what_if_s, ratio(c.replayed_s, r.what_if_s),
                         100 * pipeline::idle_fraction(r.steps));
   }
-  const auto worst = std::max_element(c.causes.begin(), c.causes.end(), [](auto& a, auto& b) {
-    return a.alone_s < b.alone_s;
-  });
+  const auto worst = std::max_element(c.causes.begin(), c.causes.end(),
+                                      [](auto& a, auto& b) { return a.alone_s < b.alone_s; });
   return text + fmt::format("stragglers cost {:.3f}x; the most is due to {}: {:.3f}x\n",
                             ratio(c.replayed_s, c.ideal_s), pipeline::name_of(worst->part),
                             ratio(worst->alone_s, c.ideal_s));

@@ -22,8 +22,8 @@ Status check(const Schedule& schedule, const Costs& costs) {
     return wrong(fmt::format("there are {} slowdowns; the schedule has {} devices",
                              costs.slowdown.size(), schedule.devices));
   }
-  std::vector<double> all = {costs.overlapped, costs.recompute, costs.optimizer, costs.transfer,
-                             costs.offload,    costs.idle_watts};
+  std::vector<double> all = {costs.overlapped, costs.recompute, costs.optimizer,
+                             costs.transfer,   costs.offload,   costs.idle_watts};
   for (const ChunkCost& cost : costs.chunks) {
     all.insert(all.end(), {cost.forward, cost.backward_input, cost.weight_gradient, cost.watts});
   }

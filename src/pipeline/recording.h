@@ -41,9 +41,9 @@ std::string write_recordings(const std::vector<Recording>& recordings);
 
 // Nothing in the text is trusted: every step that is returned has passed verify(). Events that are
 // not pipeline operations are passed over. What a trace cannot tell is filled in: routes from where
-// the passes ran; where transfers are not listed, the time of each from the least time that ever lay
-// between the end of a pass and the beginning of the pass it feeds on another device.
-// The error names the event or the step.
+// the passes ran; where transfers are not listed, the time of each from the least time that ever
+// lay between the end of a pass and the beginning of the pass it feeds on another device. The error
+// names the event or the step.
 Result<Recording> parse_recording(std::string_view text);
 
 }  // namespace weft::pipeline

@@ -27,7 +27,7 @@ Error wrong(std::string what) { return {ErrorKind::kInvalidInput, std::move(what
 struct Event {
   Op op;
   int step = 0, device = 0;
-  int place = -1;          // in the device's list, if the trace says so
+  int place = -1;             // in the device's list, if the trace says so
   double begin = 0, end = 0;  // microseconds
 };
 
@@ -135,9 +135,10 @@ class Step {
     count();
     const double works = 1.0 * s.micro_batches * s.chunks * s.slices;
     if (works > static_cast<double>(events_.size())) {
-      return wrong(fmt::format("{} operations cannot be those of {} micro-batches, {} chunks and {} "
-                               "slices",
-                               events_.size(), s.micro_batches, s.chunks, s.slices));
+      return wrong(
+          fmt::format("{} operations cannot be those of {} micro-batches, {} chunks and {} "
+                      "slices",
+                      events_.size(), s.micro_batches, s.chunks, s.slices));
     }
     if (const Status status = find_routes(); !status.ok()) return status.error();
     fill();
@@ -283,8 +284,8 @@ Result<Events> read_events(const Json& list) {
 
 Result<Recording> parse_recording(std::string_view text) {
   if (text.size() > kMaxRecordingText) {
-    return wrong(fmt::format("the trace has {} bytes; at most {} are read", text.size(),
-                             kMaxRecordingText));
+    return wrong(
+        fmt::format("the trace has {} bytes; at most {} are read", text.size(), kMaxRecordingText));
   }
   const Json document = Json::parse(text.begin(), text.end(), nullptr, false);
   if (document.is_discarded()) return wrong("the trace is not JSON");

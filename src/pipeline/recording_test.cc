@@ -69,7 +69,11 @@ TEST(Recording, MistakesAreNamed) {
     const char* want;
   };
   const Row rows[] = {
-      {"no list", [](Json& j, Json&) { j = Json{{"a", 1}}; }, "no list traceEvents"},
+      {"no list",
+       [](Json& j, Json&) {
+         j = Json{{"a", 1}};
+       },
+       "no list traceEvents"},
       {"a number", [](Json& j, Json&) { j["traceEvents"][0] = 7; }, "event 0 must be an object"},
       {"no time", [](Json&, Json& e) { e.erase("ts"); }, "it has no ts"},
       {"a negative time", [](Json&, Json& e) { e["dur"] = -1; }, "its dur must be a number"},

@@ -104,13 +104,13 @@ TEST(Schedules, IdleAndPeakAreTheClosedForms) {
   }
 }
 
-// Units of as many micro-batches as devices. Chimera's paper: p - 2 holes for one unit, none between
-// units if backward passes take as long as forward passes, some between them if they take longer.
+// Units of as many micro-batches as devices. Chimera's paper: p - 2 holes for one unit, none
+// between units if backward passes take as long as forward passes, some between them if they take
+// longer.
 TEST(Schedules, UnitsOfBidirectionalAndWavePipelinesFollowWithoutHoles) {
   const auto idle = [](const char* name, const Request& request, double backward) {
     Schedule schedule = *generate(name, request);
-    EXPECT_TRUE(
-        apply_costs(schedule, even_costs(schedule, {1, backward / 2, backward / 2})).ok());
+    EXPECT_TRUE(apply_costs(schedule, even_costs(schedule, {1, backward / 2, backward / 2})).ok());
     const Timeline t = *solve(schedule);
     EXPECT_NEAR(most(t.peak_activations), request.stages, 1e-9);
     return most(t.idle);

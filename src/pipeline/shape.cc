@@ -99,8 +99,7 @@ Status check_lists(const Schedule& s) {
                              s.checkpoint_part, s.weight_part));
   }
   if (status.ok() && !sound(s.idle_watts)) {
-    return fault(
-        fmt::format("idle_watts is {}; it must be finite and not negative", s.idle_watts));
+    return fault(fmt::format("idle_watts is {}; it must be finite and not negative", s.idle_watts));
   }
   if (status.ok() && s.listed_transfers && !s.transfer_seconds.empty()) {
     return fault("transfer_seconds is given and transfers are listed; they carry their own times");

@@ -59,9 +59,8 @@ Timeline replay_step(const RecordedStep& step, const Ideal& ideal, const std::ve
   Schedule s = step.schedule;
   for (std::size_t d = 0; d < s.programs.size(); ++d) {
     for (Op& op : s.programs[d]) {
-      const bool held = std::any_of(parts.begin(), parts.end(), [&](const Part& part) {
-        return holds(part, d, op.kind);
-      });
+      const bool held = std::any_of(parts.begin(), parts.end(),
+                                    [&](const Part& part) { return holds(part, d, op.kind); });
       if (held != inverted) op.seconds = ideal.seconds[static_cast<std::size_t>(op.kind)];
     }
   }

@@ -46,7 +46,7 @@ struct Causes {
   double recorded_s = 0;  // all steps as recorded
   double replayed_s = 0;  // the same by the solver: recorded operations, no other delays
   double replayed_idle_fraction = 0;
-  double ideal_s = 0;     // everything ideal
+  double ideal_s = 0;         // everything ideal
   std::vector<Cause> causes;  // workers, then kinds of operations, then transfers
 };
 

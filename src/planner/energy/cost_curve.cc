@@ -146,12 +146,13 @@ std::int64_t CostCurve::step() const {
   return most;
 }
 
-bool CostCurve::shorten_to(std::int64_t target) {
+void CostCurve::shorten_to(std::int64_t target, double most_rate) {
   while (time_[1] > target && !shortest_) {
     if (spread()) {
       shortest_ = !augment();
       continue;
     }
+    if (static_cast<double>(value_) >= most_rate) return;
     const std::int64_t ticks = std::min(step(), time_[1] - target);
     for (std::size_t event = 0; event < time_.size(); ++event) {
       if (from_[event] == kUnlabelled) time_[event] -= ticks;
@@ -159,7 +160,6 @@ bool CostCurve::shorten_to(std::int64_t target) {
     cost_ += static_cast<double>(ticks) * static_cast<double>(value_);
     spread_ = 0;  // labels stay; the cut's activities may now take more
   }
-  return !shortest_;
 }
 
 }  // namespace weft::planner

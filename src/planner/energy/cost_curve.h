@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <vector>
 
 namespace weft::planner {
@@ -33,11 +33,9 @@ class CostCurve {
   // When each event happens. The time between the events of an activity is what it may take.
   const std::vector<std::int64_t>& times() const { return time_; }
 
-  // Shortens to `target` ticks or to the least possible, whichever is longer; false: it is reached.
-  // Cost: O(activities) for each augmentation of the flow and each cut.
-  bool shorten_to(std::int64_t target);
-  // The cost of one tick less, from here on.
-  double rate() const { return static_cast<double>(value_); }
+  // Shortens to `target` ticks or to the least possible, whichever is longer, but not at more than
+  // `most_rate` per tick.  Cost: O(activities) for each augmentation of the flow and each cut.
+  void shorten_to(std::int64_t target, double most_rate = std::numeric_limits<double>::infinity());
 
  private:
   struct Bounds {
@@ -54,7 +52,7 @@ class CostCurve {
   std::vector<Activity> activities_;
   std::vector<std::vector<int>> out_, in_;  // activities of each event
   std::vector<std::int64_t> time_, flow_;
-  std::vector<int> from_;     // of each labelled event: the activity it was reached by, or kUnlabelled
+  std::vector<int> from_;  // of each labelled event: the activity it was reached by, or kUnlabelled
   std::vector<int> reached_;  // labelled events, in order; those before `spread_` are done with
   std::size_t spread_ = 0;
   std::int64_t value_ = 0;

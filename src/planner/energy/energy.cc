@@ -47,7 +47,8 @@ std::vector<ClockChoice> hull_of(std::vector<ClockChoice> choices, double idle_w
                           extra(one, idle_watts) >= extra(hull.back(), idle_watts))) {
       continue;
     }
-    while (hull.size() > 1 && slope(hull[hull.size() - 2], hull.back()) >= slope(hull.back(), one)) {
+    while (hull.size() > 1 &&
+           slope(hull[hull.size() - 2], hull.back()) >= slope(hull.back(), one)) {
       hull.pop_back();
     }
     hull.push_back(one);
@@ -73,6 +74,8 @@ class Frontier {
     out.fastest_s = fastest->makespan;
     out.fastest_joules = fastest->total_joules;
     CostCurve curve(net_.events, net_.activities);
+    // Longer steps cost more in waiting than they save.
+    curve.shorten_to(0, s_.idle_watts * static_cast<double>(s_.programs.size()) / slope_unit_);
     out.cheapest_s = static_cast<double>(curve.length()) * tick_s_;
     std::vector<double> targets = deadlines_s;
     for (int i = 0; i < points && deadlines_s.empty(); ++i) {
@@ -82,10 +85,10 @@ class Frontier {
     std::sort(targets.rbegin(), targets.rend());
     for (const double target : targets) {
       if (target < out.fastest_s * (1 - 1e-9)) {
-        return Error{ErrorKind::kInvalidInput,
-                     fmt::format("a step cannot take {} s; the fastest takes {} s", target,
-                                 out.fastest_s),
-                     ""};
+        return Error{
+            ErrorKind::kInvalidInput,
+            fmt::format("a step cannot take {} s; the fastest takes {} s", target, out.fastest_s),
+            ""};
       }
       curve.shorten_to(ticks(target) + rounding_);
       out.points.push_back(point(curve));
@@ -138,7 +141,8 @@ class Frontier {
           if (!a.kinks.empty()) {
             const std::int64_t wanted = std::llround(slope(*hull, k) / slope_unit_);
             const std::int64_t most = a.slopes.empty() ? wanted : a.slopes.back();
-            a.slopes.push_back(std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(most, 1)));
+            a.slopes.push_back(
+                std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(most, 1)));
           }
           a.kinks.push_back(kink);
         }
@@ -159,8 +163,8 @@ class Frontier {
     return *best;
   }
 
-  // Each operation at its cheapest choice that fits in the time the curve gives it (without a curve:
-  // its fastest). What that leaves over is then given to one operation after the other.
+  // Each operation at its cheapest choice that fits in the time the curve gives it (without a
+  // curve: its fastest). What that leaves over is then given to one operation after the other.
   EnergyPoint chosen_for(const CostCurve* curve) const {
     EnergyPoint out;
     out.chosen = s_;
@@ -225,7 +229,7 @@ class Frontier {
   PipelineNetwork net_;
   double tick_s_ = 1, slope_unit_ = 1;
   std::int64_t rounding_ = 0;  // ticks by which sums of rounded times may be off: one per operation
-  double base_ = 0;  // cost of everything at its cheapest, beyond waiting
+  double base_ = 0;            // cost of everything at its cheapest, beyond waiting
 };
 
 }  // namespace

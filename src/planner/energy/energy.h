@@ -19,8 +19,8 @@ struct ClockChoice {
   double joules = 0;
 };
 
-// By kind of operation and chunk; kAnyChunk where the chunk does not matter. Operations that are not
-// in the table keep their own time and energy.
+// By kind of operation and chunk; kAnyChunk where the chunk does not matter. Operations that are
+// not in the table keep their own time and energy.
 inline constexpr int kAnyChunk = -1;
 using ClockTable = std::map<std::pair<pipeline::Kind, int>, std::vector<ClockChoice>>;
 
@@ -49,14 +49,14 @@ struct EnergyPoint {
 
 struct EnergyFrontier {
   double fastest_s = 0, fastest_joules = 0;  // everything at its fastest choice
-  double cheapest_s = 0;                     // beyond this more time saves nothing
+  double cheapest_s = 0;                     // more time than this saves no energy
   std::vector<EnergyPoint> points;           // from fast to cheap
 };
 
 // `points` of the frontier from the least time to the cheapest, evenly spaced; or those of the
-// given `deadlines_s`. Energy is that of the operations and of waiting at the schedule's idle_watts.
-// The error names what is not supported (listed transfers, offload) or a deadline out of reach.
-// Requires: verify() is ok.  Cost: see cost_curve.h.
+// given `deadlines_s`, none beyond the cheapest. Energy is that of the operations and of waiting at
+// the schedule's idle_watts. The error names what is not supported (listed transfers, offload) or a
+// deadline out of reach. Requires: verify() is ok.  Cost: see cost_curve.h.
 Result<EnergyFrontier> energy_frontier(const pipeline::Schedule& schedule, const ClockTable& table,
                                        int points, const std::vector<double>& deadlines_s = {});
 

@@ -89,12 +89,11 @@ TEST(Energy, WholeDurationsGiveTheOptimumOfBruteForce) {
       SCOPED_TRACE(fmt::format("{}, seed {}", name, seed));
       Random random(seed);
       const bool split = std::string(name) == "zb-h1";
-      Schedule schedule =
-          *pipeline::generate(name, {.stages = 2, .micro_batches = split ? 1 : 2});
+      Schedule schedule = *pipeline::generate(name, {.stages = 2, .micro_batches = split ? 1 : 2});
       schedule.idle_watts = 0.5;
       ClockTable table;
-      for (const Kind kind : {Kind::kForward, Kind::kBackward, Kind::kBackwardInput,
-                              Kind::kWeightGradient}) {
+      for (const Kind kind :
+           {Kind::kForward, Kind::kBackward, Kind::kBackwardInput, Kind::kWeightGradient}) {
         for (const int chunk : {0, 1}) {
           // Savings that get smaller, beside half a joule per second of waiting.
           const double first = random.uniform(1, 6), second = first * random.uniform(0.2, 0.9);
@@ -156,8 +155,7 @@ TEST(Energy, SlowingOffTheCriticalPathCostsNoTime) {
   pipeline::Costs costs{.chunks = {{1, 1, 1}, {1, 1, 1}, {1.4, 1.4, 1.4}, {1, 1, 1}}};
   costs.idle_watts = 100;
   ASSERT_TRUE(apply_costs(schedule, costs).ok());
-  const ClockTable table =
-      model_clocks(schedule, {{1, 0.9, 0.8, 0.7, 0.6, 0.5}, 1, 400, 100});
+  const ClockTable table = model_clocks(schedule, {{1, 0.9, 0.8, 0.7, 0.6, 0.5}, 1, 400, 100});
   const auto frontier = energy_frontier(schedule, table, 5);
   ASSERT_TRUE(frontier.ok());
   EXPECT_NEAR(frontier->points[0].seconds, frontier->fastest_s, 1e-6);

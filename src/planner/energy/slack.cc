@@ -34,14 +34,14 @@ void Slack::update() {
   for (const int number : order_) {
     const Activity& a = activities_[static_cast<std::size_t>(number)];
     std::int64_t& at = early_[static_cast<std::size_t>(a.to)];
-    at = std::max(at, early_[static_cast<std::size_t>(a.from)] +
-                          ticks_[static_cast<std::size_t>(number)]);
+    at = std::max(
+        at, early_[static_cast<std::size_t>(a.from)] + ticks_[static_cast<std::size_t>(number)]);
   }
   for (auto number = order_.rbegin(); number != order_.rend(); ++number) {
     const Activity& a = activities_[static_cast<std::size_t>(*number)];
     std::int64_t& rest = tail_[static_cast<std::size_t>(a.from)];
-    rest = std::max(rest, tail_[static_cast<std::size_t>(a.to)] +
-                              ticks_[static_cast<std::size_t>(*number)]);
+    rest = std::max(
+        rest, tail_[static_cast<std::size_t>(a.to)] + ticks_[static_cast<std::size_t>(*number)]);
   }
 }
 

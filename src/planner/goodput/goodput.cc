@@ -97,8 +97,8 @@ Goodput going_on(const GoodputCase& c, Recovery policy) {
     const double returning =
         missing > 0 && c.repair_s > 0 ? static_cast<double>(away) / c.repair_s : 0;
     const double speed = elastic_speed(c, policy, missing);
-    const double free = std::exp(-(failing - fatal) * (c.detect_s + c.reconfigure_s) -
-                                 returning * c.reconfigure_s);
+    const double free =
+        std::exp(-(failing - fatal) * (c.detect_s + c.reconfigure_s) - returning * c.reconfigure_s);
     const double whole_steps =
         speed > 0 ? std::exp(-(failing - fatal) * c.step_s / (2 * speed)) : 1;
     const double p = shortage.away[away];
@@ -154,29 +154,34 @@ Status check_case(const GoodputCase& c, Recovery policy) {
   }
   check_number(complaints, "the mean time between failures of a node", c.node_mtbf_s, true);
   check_number(complaints, "step", c.step_s, true);
-  for (const auto& [name, value] :
-       {std::pair{"repair", c.repair_s}, {"detect", c.detect_s}, {"restart", c.restart_s},
-        {"checkpoint", c.checkpoint_s}, {"interval", c.interval_s}, {"snapshot", c.snapshot_s},
-        {"persist-slowdown", c.persist_slowdown}, {"memory-checkpoint", c.memory_checkpoint_s},
-        {"memory-restart", c.memory_restart_s}, {"reconfigure", c.reconfigure_s},
-        {"redundancy", c.redundancy}}) {
+  for (const auto& [name, value] : {std::pair{"repair", c.repair_s},
+                                    {"detect", c.detect_s},
+                                    {"restart", c.restart_s},
+                                    {"checkpoint", c.checkpoint_s},
+                                    {"interval", c.interval_s},
+                                    {"snapshot", c.snapshot_s},
+                                    {"persist-slowdown", c.persist_slowdown},
+                                    {"memory-checkpoint", c.memory_checkpoint_s},
+                                    {"memory-restart", c.memory_restart_s},
+                                    {"reconfigure", c.reconfigure_s},
+                                    {"redundancy", c.redundancy}}) {
     check_number(complaints, name, value, false);
   }
   if (policy == Recovery::kInMemory && (c.copies < 2 || c.copies > c.nodes)) {
-    complaints.add(fmt::format("copies is {}; it must lie in 2 .. {} (the nodes)", c.copies,
-                               c.nodes));
+    complaints.add(
+        fmt::format("copies is {}; it must lie in 2 .. {} (the nodes)", c.copies, c.nodes));
   }
   if (elastic(policy)) {
     if (c.stages < 1 || c.nodes % c.stages != 0) {
-      complaints.add(fmt::format("{} nodes cannot be pipelines of {} nodes each", c.nodes,
-                                 c.stages));
+      complaints.add(
+          fmt::format("{} nodes cannot be pipelines of {} nodes each", c.nodes, c.stages));
     }
     if (c.micro_batches < 1) {
       complaints.add(fmt::format("micro-batches is {}; it must be at least 1", c.micro_batches));
     }
     if (c.least_nodes < 0 || c.least_nodes > c.nodes) {
-      complaints.add(fmt::format("least-nodes is {}; it must lie in 0 .. {}", c.least_nodes,
-                                 c.nodes));
+      complaints.add(
+          fmt::format("least-nodes is {}; it must lie in 0 .. {}", c.least_nodes, c.nodes));
     }
   }
   return complaints.empty() ? Status() : Status(complaints.error());

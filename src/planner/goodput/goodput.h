@@ -12,12 +12,12 @@
 namespace weft::planner {
 
 enum class Recovery {
-  kRestart,    // checkpoints to a store; every failure restarts the job from the last
-  kOverlapped, // the same with snapshots written beside training (CheckFreq)
-  kInMemory,   // checkpoints in the memory of other nodes (Gemini); the store is the last resort
-  kTemplates,  // the nodes that are left form pipelines of other depths (Oobleck)
-  kRedundant,  // the stage before a lost one runs it as well (Bamboo)
-  kRerouted,   // replicas of a lost stage take over its micro-batches (ReCycle)
+  kRestart,     // checkpoints to a store; every failure restarts the job from the last
+  kOverlapped,  // the same with snapshots written beside training (CheckFreq)
+  kInMemory,    // checkpoints in the memory of other nodes (Gemini); the store is the last resort
+  kTemplates,   // the nodes that are left form pipelines of other depths (Oobleck)
+  kRedundant,   // the stage before a lost one runs it as well (Bamboo)
+  kRerouted,    // replicas of a lost stage take over its micro-batches (ReCycle)
 };
 inline constexpr int kRecoveries = 6;
 

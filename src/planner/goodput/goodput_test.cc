@@ -54,8 +54,7 @@ TEST(Interval, FirstOrderFormulaHoldsForRareFailures) {
   const Checkpointing c{1 / mtbf, 10, 0, 0, 300};
   const double interval = best_interval(c);
   EXPECT_NEAR(interval, 472, 10);
-  EXPECT_NEAR(goodput_of(c, interval),
-              1 - 10 / interval - interval / 2 / mtbf - 300 / mtbf, 3e-3);
+  EXPECT_NEAR(goodput_of(c, interval), 1 - 10 / interval - interval / 2 / mtbf - 300 / mtbf, 3e-3);
 }
 
 TEST(Interval, ADelayMustNotOverlapTheNextCheckpoint) {
