@@ -41,9 +41,10 @@ Goodput split(const Checkpointing& c, double interval_s) {
   return out;
 }
 
+// Checkpoints are taken between steps, one at a time.
 double interval_for(const GoodputCase& c, const Checkpointing& checkpointing) {
-  return c.interval_s > 0 ? std::max(c.interval_s, checkpointing.delay_s)
-                          : best_interval(checkpointing);
+  const double wanted = c.interval_s > 0 ? c.interval_s : best_interval(checkpointing);
+  return std::max({wanted, checkpointing.delay_s, c.step_s});
 }
 
 // Scales all parts to make room for a part of the time in which the job waits.

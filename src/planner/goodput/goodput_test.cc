@@ -124,6 +124,15 @@ TEST(Goodput, FailuresOfThePublishedRunAreReproduced) {
   }
 }
 
+TEST(Goodput, NoIntervalIsShorterThanAStep) {
+  GoodputCase c = llama3();
+  c.checkpoint_s = 0;
+  EXPECT_EQ(expected_goodput(c, Recovery::kRestart).interval_s, c.step_s);
+  c.interval_s = 1;
+  c.checkpoint_s = 10;
+  EXPECT_EQ(expected_goodput(c, Recovery::kRestart).interval_s, c.step_s);
+}
+
 TEST(Goodput, SparesFollowErlang) {
   GoodputCase c = llama3();
   c.spares = 0;
