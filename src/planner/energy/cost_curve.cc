@@ -66,27 +66,31 @@ void CostCurve::find_times() {
 void CostCurve::label(int event) {
   from_[static_cast<std::size_t>(event)] = kBeginning;
   reached_.push_back(event);
+  open_ = {event};
 }
 
-// Labels what more flow can reach; whether the end is among it.
+// Labels what more flow can reach, the newest first because that leads to the end soonest; whether
+// the end is among it.
 bool CostCurve::spread() {
-  for (; spread_ < reached_.size(); ++spread_) {
-    const auto event = static_cast<std::size_t>(reached_[spread_]);
+  while (!open_.empty()) {
+    const auto event = static_cast<std::size_t>(open_.back());
+    open_.pop_back();
     const auto visit = [&](int number, int other) {
       int& from = from_[static_cast<std::size_t>(other)];
       if (from != kUnlabelled) return;
       from = number;
       reached_.push_back(other);
+      open_.push_back(other);
     };
-    for (const int number : out_[event]) {
-      const Activity& a = activities_[static_cast<std::size_t>(number)];
-      if (from_[static_cast<std::size_t>(a.to)] != kUnlabelled) continue;
-      if (flow_[static_cast<std::size_t>(number)] < bounds(a).high) visit(number, a.to);
-    }
     for (const int number : in_[event]) {
       const Activity& a = activities_[static_cast<std::size_t>(number)];
       if (from_[static_cast<std::size_t>(a.from)] != kUnlabelled) continue;
       if (flow_[static_cast<std::size_t>(number)] > bounds(a).low) visit(number, a.from);
+    }
+    for (const int number : out_[event]) {
+      const Activity& a = activities_[static_cast<std::size_t>(number)];
+      if (from_[static_cast<std::size_t>(a.to)] != kUnlabelled) continue;
+      if (flow_[static_cast<std::size_t>(number)] < bounds(a).high) visit(number, a.to);
     }
     if (from_[1] != kUnlabelled) return true;
   }
@@ -117,7 +121,6 @@ bool CostCurve::augment() {
   value_ += more;
   for (const int event : reached_) from_[static_cast<std::size_t>(event)] = kUnlabelled;
   reached_.clear();
-  spread_ = 0;
   label(0);
   return true;
 }
@@ -158,7 +161,7 @@ void CostCurve::shorten_to(std::int64_t target, double most_rate) {
       if (from_[event] == kUnlabelled) time_[event] -= ticks;
     }
     cost_ += static_cast<double>(ticks) * static_cast<double>(value_);
-    spread_ = 0;  // labels stay; the cut's activities may now take more
+    open_ = reached_;  // labels stay; the cut's activities may now take more
   }
 }
 

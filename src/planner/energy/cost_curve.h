@@ -53,8 +53,8 @@ class CostCurve {
   std::vector<std::vector<int>> out_, in_;  // activities of each event
   std::vector<std::int64_t> time_, flow_;
   std::vector<int> from_;  // of each labelled event: the activity it was reached by, or kUnlabelled
-  std::vector<int> reached_;  // labelled events, in order; those before `spread_` are done with
-  std::size_t spread_ = 0;
+  std::vector<int> reached_;  // labelled events
+  std::vector<int> open_;     // of these, those whose neighbours are still to be looked at
   std::int64_t value_ = 0;
   double cost_ = 0;
   bool shortest_ = false;

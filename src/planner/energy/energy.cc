@@ -190,10 +190,13 @@ class Frontier {
     Slack slack(net_.events, net_.activities, taken);
     each_choice([&](std::size_t d, std::size_t i, const std::vector<ClockChoice>& choices) {
       const int activity = net_.of_op[d][i];
+      const double now = out.chosen.programs[d][i].seconds;
+      const std::int64_t hoped = slack.room_at_most(activity, curve->length());
+      if (cheapest(choices, hoped).seconds <= now) return;
       const ClockChoice& best = cheapest(choices, slack.room(activity, curve->length()));
-      if (best.seconds <= out.chosen.programs[d][i].seconds) return;
+      if (best.seconds <= now) return;
       take(d, i, best);
-      slack.set(activity, ticks(best.seconds));
+      slack.lengthen(activity, ticks(best.seconds));
     });
     return out;
   }

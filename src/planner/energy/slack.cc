@@ -7,7 +7,7 @@ namespace weft::planner {
 Slack::Slack(int events, const std::vector<Activity>& activities, std::vector<std::int64_t> ticks)
     : activities_(activities), ticks_(std::move(ticks)) {
   const auto count = static_cast<std::size_t>(events);
-  early_.resize(count);
+  early_.resize(count);  // zeros: more room than there is, until update()
   tail_.resize(count);
   std::vector<std::vector<int>> out(count);
   std::vector<int> waits(count), ready = {0};
@@ -47,11 +47,15 @@ void Slack::update() {
 
 std::int64_t Slack::room(int activity, std::int64_t end) {
   update();
+  return room_at_most(activity, end);
+}
+
+std::int64_t Slack::room_at_most(int activity, std::int64_t end) const {
   const Activity& a = activities_[static_cast<std::size_t>(activity)];
   return end - early_[static_cast<std::size_t>(a.from)] - tail_[static_cast<std::size_t>(a.to)];
 }
 
-void Slack::set(int activity, std::int64_t ticks) {
+void Slack::lengthen(int activity, std::int64_t ticks) {
   ticks_[static_cast<std::size_t>(activity)] = ticks;
   stale_ = true;
 }

@@ -15,7 +15,10 @@ class Slack {
 
   // The longest an activity may take, all others as they are, if all is to end by `end`.
   std::int64_t room(int activity, std::int64_t end);
-  void set(int activity, std::int64_t ticks);
+  // The same or more, at no cost: as things were before the last changes.
+  std::int64_t room_at_most(int activity, std::int64_t end) const;
+  // Requires: `ticks` is not less than before.
+  void lengthen(int activity, std::int64_t ticks);
 
  private:
   void update();
