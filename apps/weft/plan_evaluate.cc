@@ -32,7 +32,7 @@ ordered_json describe_time(const StepTime& t) {
           {"offload_s", t.offload},     {"other_s", t.other}};
 }
 
-ordered_json describe_row(const Run& run, const Prediction& p) {
+ordered_json describe_row(const TrainingRun& run, const Prediction& p) {
   const double time = p.time.total();
   std::optional<double> error, memory_error;
   if (run.measured_s) error = error_pct(time, *run.measured_s);
@@ -61,7 +61,7 @@ ordered_json describe_errors(const ErrorSummary& s) {
           {"median_ratio", s.median_ratio}};
 }
 
-std::string make_json(const std::vector<Run>& runs, const std::vector<Prediction>& predictions) {
+std::string make_json(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions) {
   ordered_json out = {{"schema", 1}, {"rows", ordered_json::array()}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     out["rows"].push_back(describe_row(runs[i], predictions[i]));
@@ -91,11 +91,11 @@ std::string cell(const std::optional<double>& value, double scale = 1) {
   return value ? three_digits(*value * scale) : "";
 }
 
-Table rows_table(const std::vector<Run>& runs, const std::vector<Prediction>& predictions) {
+Table rows_table(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions) {
   Table table({"line", "<set", "<model", "devices", "<layout", "predicted s", "measured s",
                "error %", "memory GB", "measured GB"});
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Run& run = runs[i];
+    const TrainingRun& run = runs[i];
     const double time = predictions[i].time.total();
     table.row({fmt::format("{}", run.line), run.set, run.label,
                fmt::format("{}", run.layout.devices()), describe(run.layout), three_digits(time),
@@ -107,7 +107,7 @@ Table rows_table(const std::vector<Run>& runs, const std::vector<Prediction>& pr
   return table;
 }
 
-Table errors_table(const std::vector<Run>& runs, const std::vector<Prediction>& predictions) {
+Table errors_table(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions) {
   Table table({"<rows of", "<what", "rows", "mean abs error %", "max %", "median ratio"});
   const auto put = [&](const char* what, const std::vector<ErrorSummary>& list) {
     for (const ErrorSummary& s : list) {
@@ -120,7 +120,7 @@ Table errors_table(const std::vector<Run>& runs, const std::vector<Prediction>& 
   return table;
 }
 
-std::string verdict(const std::vector<Run>& runs, const std::vector<Prediction>& predictions) {
+std::string verdict(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions) {
   const ChoiceSummary c = choices(runs, predictions);
   if (c.groups == 0) return "";
   return fmt::format(
@@ -132,7 +132,7 @@ std::string verdict(const std::vector<Run>& runs, const std::vector<Prediction>&
 int run(const EvaluateArguments& a) {
   const auto read = read_run_files(a.files, a.sets);
   if (!read.ok()) return plan_fail("evaluate", read.error());
-  const std::vector<Run>& runs = *read;
+  const std::vector<TrainingRun>& runs = *read;
   const MemoryTerms terms = a.terms == "paper" ? MemoryTerms::kPaper : MemoryTerms::kOwn;
   const std::vector<Prediction> predictions = predict(runs, terms);
   if (a.json) {

@@ -20,19 +20,19 @@ constexpr double kFirstStep = 0.25;
 // Where a constant stands in a run that has it; null in others.
 struct Knob {
   Constant constant;
-  double* (*place)(Run&, const std::string& owner);
+  double* (*place)(TrainingRun&, const std::string& owner);
   double most;  // largest value that makes sense
 };
 
 template <double Framework::*member>
-double* in_framework(Run& run, const std::string& owner) {
+double* in_framework(TrainingRun& run, const std::string& owner) {
   return run.framework.name == owner ? &(run.framework.*member) : nullptr;
 }
 template <double Device::*member>
-double* in_device(Run& run, const std::string& owner) {
+double* in_device(TrainingRun& run, const std::string& owner) {
   return run.machines.device.name == owner ? &(run.machines.device.*member) : nullptr;
 }
-double* network_efficiency(Run& run, const std::string&) {
+double* network_efficiency(TrainingRun& run, const std::string&) {
   return &run.machines.network.efficiency;
 }
 
@@ -49,9 +49,9 @@ void add_framework(std::vector<Knob>& knobs, const std::string& name) {
 }
 
 // The constants of everything that the rows name.
-std::vector<Knob> knobs_of(std::vector<Run>& runs) {
+std::vector<Knob> knobs_of(std::vector<TrainingRun>& runs) {
   std::set<std::string> devices, frameworks;
-  for (const Run& run : runs) {
+  for (const TrainingRun& run : runs) {
     devices.insert(run.machines.device.name);
     frameworks.insert(run.framework.name);
   }
@@ -64,7 +64,7 @@ std::vector<Knob> knobs_of(std::vector<Run>& runs) {
                    network_efficiency, 1});
   for (const std::string& name : frameworks) add_framework(knobs, name);
   for (Knob& knob : knobs) {
-    for (Run& run : runs) {
+    for (TrainingRun& run : runs) {
       if (const double* at = knob.place(run, knob.constant.owner)) {
         knob.constant.before = knob.constant.after = *at;
         break;
@@ -74,8 +74,8 @@ std::vector<Knob> knobs_of(std::vector<Run>& runs) {
   return knobs;
 }
 
-void put(std::vector<Run>& runs, const std::vector<Knob>& knobs) {
-  for (Run& run : runs) {
+void put(std::vector<TrainingRun>& runs, const std::vector<Knob>& knobs) {
+  for (TrainingRun& run : runs) {
     for (const Knob& knob : knobs) {
       if (double* at = knob.place(run, knob.constant.owner)) *at = knob.constant.after;
     }
@@ -91,13 +91,13 @@ std::vector<Knob> moved(std::vector<Knob> knobs, const std::vector<double>& by) 
 }
 
 // The constants that suit `runs` best.
-std::vector<Knob> fitted(std::vector<Run> runs, const std::vector<Knob>& knobs, int trials) {
+std::vector<Knob> fitted(std::vector<TrainingRun> runs, const std::vector<Knob>& knobs, int trials) {
   std::map<std::string, double> rows_of;
-  for (const Run& run : runs) rows_of[run.set] += 1;
+  for (const TrainingRun& run : runs) rows_of[run.set] += 1;
   const auto loss = [&](const std::vector<double>& by) {
     put(runs, moved(knobs, by));
     double sum = 0;
-    for (const Run& run : runs) {
+    for (const TrainingRun& run : runs) {
       const StepTime time = step_time({run.model, run.machines, run.framework}, run.layout);
       const double error = std::abs(time.total() / *run.measured_s - 1);
       sum += std::min(error, kMostError) / rows_of[run.set];
@@ -111,22 +111,22 @@ std::vector<Knob> fitted(std::vector<Run> runs, const std::vector<Knob>& knobs, 
 }
 
 // Rows of one shape stay together, in whichever table they stand.
-std::vector<int> folds_by_model(const std::vector<Run>& runs, int folds) {
+std::vector<int> folds_by_model(const std::vector<TrainingRun>& runs, int folds) {
   std::map<std::pair<int, int>, int> number;
-  for (const Run& run : runs) number[{run.model.hidden, run.model.layers}] = 0;
+  for (const TrainingRun& run : runs) number[{run.model.hidden, run.model.layers}] = 0;
   int next = 0;
   for (auto& [shape, fold] : number) fold = next++ % folds;
   std::vector<int> out;
-  for (const Run& run : runs) out.push_back(number[{run.model.hidden, run.model.layers}]);
+  for (const TrainingRun& run : runs) out.push_back(number[{run.model.hidden, run.model.layers}]);
   return out;
 }
 
-std::vector<ErrorSummary> held_out(const std::vector<Run>& runs, const std::vector<Knob>& knobs,
+std::vector<ErrorSummary> held_out(const std::vector<TrainingRun>& runs, const std::vector<Knob>& knobs,
                                    const CalibrateOptions& options) {
   const std::vector<int> fold_of = folds_by_model(runs, options.folds);
-  std::vector<Run> changed = runs;
+  std::vector<TrainingRun> changed = runs;
   for (int fold = 0; fold < options.folds; ++fold) {
-    std::vector<Run> others, mine;
+    std::vector<TrainingRun> others, mine;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       (fold_of[i] == fold ? mine : others).push_back(runs[i]);
     }
@@ -142,8 +142,8 @@ std::vector<ErrorSummary> held_out(const std::vector<Run>& runs, const std::vect
 
 }  // namespace
 
-Result<Calibration> calibrate(std::vector<Run> runs, const CalibrateOptions& options) {
-  std::erase_if(runs, [](const Run& run) { return !run.measured_s; });
+Result<Calibration> calibrate(std::vector<TrainingRun> runs, const CalibrateOptions& options) {
+  std::erase_if(runs, [](const TrainingRun& run) { return !run.measured_s; });
   if (runs.empty()) {
     return Error{ErrorKind::kInvalidInput, "no row has a measured time",
                  "fill in iteration time (ms), or metric and value"};

@@ -35,6 +35,6 @@ struct CalibrateOptions {
 // stay as they are.
 // The error says so when no row has a measured time.
 // Cost: trials * (folds + 1) predictions of all rows, about 2 us each.
-Result<Calibration> calibrate(std::vector<Run> runs, const CalibrateOptions& options);
+Result<Calibration> calibrate(std::vector<TrainingRun> runs, const CalibrateOptions& options);
 
 }  // namespace weft::planner

@@ -9,7 +9,7 @@
 
 namespace weft::planner {
 
-Prediction predict(const Run& run, MemoryTerms terms) {
+Prediction predict(const TrainingRun& run, MemoryTerms terms) {
   Prediction out;
   out.time = step_time({run.model, run.machines, run.framework}, run.layout);
   out.memory = most_memory(run.model, run.framework, run.layout, terms);
@@ -22,10 +22,10 @@ Prediction predict(const Run& run, MemoryTerms terms) {
   return out;
 }
 
-std::vector<Prediction> predict(const std::vector<Run>& runs, MemoryTerms terms) {
+std::vector<Prediction> predict(const std::vector<TrainingRun>& runs, MemoryTerms terms) {
   std::vector<Prediction> out;
   out.reserve(runs.size());
-  for (const Run& run : runs) out.push_back(predict(run, terms));
+  for (const TrainingRun& run : runs) out.push_back(predict(run, terms));
   return out;
 }
 
@@ -49,7 +49,7 @@ ErrorSummary summed(std::string set, std::vector<double> ratios) {
 
 // `ratio(i)`: predicted over measured of row i, where it has a measurement.
 template <typename Ratio>
-std::vector<ErrorSummary> by_set(const std::vector<Run>& runs, Ratio ratio) {
+std::vector<ErrorSummary> by_set(const std::vector<TrainingRun>& runs, Ratio ratio) {
   std::vector<std::string> names;
   std::map<std::string, std::vector<double>> sets;
   std::vector<double> all;
@@ -69,7 +69,7 @@ std::vector<ErrorSummary> by_set(const std::vector<Run>& runs, Ratio ratio) {
 
 }  // namespace
 
-std::vector<ErrorSummary> time_errors(const std::vector<Run>& runs,
+std::vector<ErrorSummary> time_errors(const std::vector<TrainingRun>& runs,
                                       const std::vector<Prediction>& predictions) {
   return by_set(runs, [&](std::size_t i) -> std::optional<double> {
     if (!runs[i].measured_s) return std::nullopt;
@@ -77,7 +77,7 @@ std::vector<ErrorSummary> time_errors(const std::vector<Run>& runs,
   });
 }
 
-std::vector<ErrorSummary> memory_errors(const std::vector<Run>& runs,
+std::vector<ErrorSummary> memory_errors(const std::vector<TrainingRun>& runs,
                                         const std::vector<Prediction>& predictions) {
   return by_set(runs, [&](std::size_t i) -> std::optional<double> {
     if (!runs[i].measured_memory_bytes) return std::nullopt;
@@ -115,7 +115,7 @@ double regret_pct(const std::vector<Pair>& list) {
 
 }  // namespace
 
-ChoiceSummary choices(const std::vector<Run>& runs, const std::vector<Prediction>& predictions) {
+ChoiceSummary choices(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions) {
   constexpr std::size_t kLeast = 3;
   std::map<std::string, std::vector<Pair>> groups;
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -16,8 +16,8 @@ struct Prediction {
   double memory_part_bytes = 0;  // what the row's measured memory is to be compared with
 };
 
-Prediction predict(const Run& run, MemoryTerms terms);
-std::vector<Prediction> predict(const std::vector<Run>& runs, MemoryTerms terms);
+Prediction predict(const TrainingRun& run, MemoryTerms terms);
+std::vector<Prediction> predict(const std::vector<TrainingRun>& runs, MemoryTerms terms);
 
 // Signed, in per cent: above 0 when the prediction is too high.
 double error_pct(double predicted, double measured);
@@ -30,9 +30,9 @@ struct ErrorSummary {
 };
 // Of rows with a measured time (or memory), all together first, then by set in order of appearance.
 // Empty when no row has one.
-std::vector<ErrorSummary> time_errors(const std::vector<Run>& runs,
+std::vector<ErrorSummary> time_errors(const std::vector<TrainingRun>& runs,
                                       const std::vector<Prediction>& predictions);
-std::vector<ErrorSummary> memory_errors(const std::vector<Run>& runs,
+std::vector<ErrorSummary> memory_errors(const std::vector<TrainingRun>& runs,
                                         const std::vector<Prediction>& predictions);
 
 // How well predictions choose among the measured layouts of one model on one number of devices, by
@@ -43,6 +43,6 @@ struct ChoiceSummary {
   double max_regret_pct = 0;
   double mean_tau = 0;         // Kendall's rank correlation
 };
-ChoiceSummary choices(const std::vector<Run>& runs, const std::vector<Prediction>& predictions);
+ChoiceSummary choices(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions);
 
 }  // namespace weft::planner

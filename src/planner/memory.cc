@@ -162,8 +162,8 @@ double held_micro_batches(const Layout& l, int stage) {
     case PipelineKind::kGPipe: return m;
     case PipelineKind::k1F1B: return std::min(m, p - stage);
     case PipelineKind::kInterleaved:
-      // Narayanan et al. 2021: chunks warmed up beyond one plain pipeline's worth.
-      return std::min(m, p - stage + (p - 1 - stage + (stage == 0 ? 0 : 1)) / l.chunks);
+      // Megatron-LM's warm-up, in chunks, and the one that runs.
+      return std::min(m, (2 * (p - 1 - stage) + (l.chunks - 1) * p + 1) / l.chunks);
     case PipelineKind::kZeroBubble1: return std::min(m, p);
     case PipelineKind::kZeroBubble2: return std::min(m, 2 * p - 1);
   }

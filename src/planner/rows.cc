@@ -21,7 +21,7 @@ class RunReader {
   RunReader(const TextFile& file, Complaints& complaints)
       : table_(file, {}, complaints), complaints_(complaints) {}
 
-  std::vector<Run> read() {
+  std::vector<TrainingRun> read() {
     vtrain_ = table_.column("hidden size") >= 0;
     const bool whole = vtrain_ ? table_.require({"# GPUs", "global batch", "micro batch",
                                                  "hidden size", "attention heads", "# layers",
@@ -30,9 +30,9 @@ class RunReader {
                                : table_.require({"model_B", "hidden", "heads", "layers", "gpu",
                                                  "n_gpus", "tp", "pp", "dp",
                                                  "n_microbatch_or_gbs"});
-    std::vector<Run> runs;
+    std::vector<TrainingRun> runs;
     while (whole && table_.next()) {
-      Run run;
+      TrainingRun run;
       run.line = table_.line();
       const long before = complaints_.count();
       vtrain_ ? read_vtrain(run) : read_published(run);
@@ -57,7 +57,7 @@ class RunReader {
     return found.empty() ? usual : found;
   }
 
-  void read_vtrain(Run& run) {
+  void read_vtrain(TrainingRun& run) {
     run.set = text_or("set", kNoSet);
     const int heads = integer("attention heads"), hidden = integer("hidden size");
     run.model = gpt("gpt", integer("# layers"), hidden, heads, integer("sequence length"),
@@ -77,7 +77,7 @@ class RunReader {
     put_framework(run, text_or("framework", "megatron-deepspeed"));
   }
 
-  void read_published(Run& run) {
+  void read_published(TrainingRun& run) {
     run.set = text_or("set", kNoSet);
     run.label = text("model_B");
     put_shape(run);
@@ -104,7 +104,7 @@ class RunReader {
   }
 
   // "7 (Llama2)" names a model of the catalogue; a row without a shape is one of four papers' own.
-  void put_shape(Run& run) {
+  void put_shape(TrainingRun& run) {
     const std::string& label = run.label;
     if (const auto open = label.find('('); open != std::string::npos) {
       const std::string name = label.substr(open + 1, label.find(')', open) - open - 1) + "-" +
@@ -141,7 +141,7 @@ class RunReader {
     return found == std::end(kModels) ? nullptr : found;
   }
 
-  void put_formula_layout(Run& run) {
+  void put_formula_layout(TrainingRun& run) {
     const Published* known = published(run.label);
     if (known == nullptr) return table_.complain("tp, pp and dp are empty");
     Layout& l = run.layout;
@@ -154,7 +154,7 @@ class RunReader {
     devices_ = l.devices();
   }
 
-  void put_batch(Run& run) {
+  void put_batch(TrainingRun& run) {
     Layout& l = run.layout;
     const std::string batch = text("n_microbatch_or_gbs");
     const auto sign = batch.find('=');
@@ -168,7 +168,7 @@ class RunReader {
     l.global_batch = static_cast<int>(all);
   }
 
-  void put_recompute(Run& run, const std::string& word) {
+  void put_recompute(TrainingRun& run, const std::string& word) {
     Layout& l = run.layout;
     if (word.starts_with("full")) l.recompute = Recompute::kFull;
     if (word.starts_with("selective")) l.recompute = Recompute::kSelective;
@@ -180,7 +180,7 @@ class RunReader {
   }
 
   // "1F1B", "1F1B v=3", and the names of the zero-bubble paper's tables.
-  void put_schedule(Run& run, const std::string& word) {
+  void put_schedule(TrainingRun& run, const std::string& word) {
     Layout& l = run.layout;
     if (word == "ZB1p") l.schedule = PipelineKind::kZeroBubble1;
     if (word == "ZB2p") l.schedule = PipelineKind::kZeroBubble2;
@@ -196,13 +196,13 @@ class RunReader {
     if (l.chunks > 1) l.schedule = PipelineKind::kInterleaved;
   }
 
-  void put_machines(Run& run, const std::string& device, const std::string& network) {
+  void put_machines(TrainingRun& run, const std::string& device, const std::string& network) {
     auto machines = find_machines(device, network);
     if (!machines.ok()) return table_.complain(machines.error().what);
     run.machines = std::move(*machines);
   }
 
-  void put_framework(Run& run, const std::string& name) {
+  void put_framework(TrainingRun& run, const std::string& name) {
     auto framework = find_framework(name);
     if (!framework.ok()) return table_.complain(framework.error().what);
     run.framework = std::move(*framework);
@@ -213,7 +213,7 @@ class RunReader {
     l.overlap_gradients = run.framework.overlaps_gradients;
   }
 
-  void put_measured(Run& run, const std::string& metric, const std::string& cell) {
+  void put_measured(TrainingRun& run, const std::string& metric, const std::string& cell) {
     if (cell.empty()) return;
     const auto second = cell.find(';');
     const auto value = parse_number(cell.substr(0, second));
@@ -243,21 +243,21 @@ class RunReader {
     }
   }
 
-  static void put_formula(Run& run, double value, MemoryPart part) {
+  static void put_formula(TrainingRun& run, double value, MemoryPart part) {
     run.measured_memory_bytes = value * kGiBytes;
     run.memory_part = part;
     run.formula = true;
   }
 
   // Narayanan et al. 2021: operations of one step with full recomputation.
-  static double formula_flops(const Run& run) {
+  static double formula_flops(const TrainingRun& run) {
     const Transformer& m = run.model;
     const double h = m.hidden, s = m.sequence, layers = m.layers;
     return 96 * run.layout.global_batch * s * layers * h * h *
            (1 + s / (6 * h) + m.vocab / (16 * layers * h));
   }
 
-  void finish(Run& run) {
+  void finish(TrainingRun& run) {
     Layout& l = run.layout;
     if (const Status status = check(run.model); !status.ok()) {
       return table_.complain(status.error().what);
@@ -281,15 +281,15 @@ class RunReader {
 
 }  // namespace
 
-Result<std::vector<Run>> parse_runs(const TextFile& file) {
+Result<std::vector<TrainingRun>> parse_runs(const TextFile& file) {
   if (const Status status = check_is_text(file); !status.ok()) return status.error();
   Complaints complaints;
-  std::vector<Run> runs = RunReader(file, complaints).read();
+  std::vector<TrainingRun> runs = RunReader(file, complaints).read();
   if (!complaints.empty()) return complaints.error("docs/planner.md lists the columns");
   return runs;
 }
 
-Result<std::vector<Run>> read_runs(const std::string& path) {
+Result<std::vector<TrainingRun>> read_runs(const std::string& path) {
   const auto text = read_file(path, kMaxRowsBytes);
   if (!text.ok()) return text.error();
   return parse_runs({path, *text});

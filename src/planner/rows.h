@@ -17,7 +17,7 @@ inline constexpr const char* kNoSet = "rows";
 
 enum class MemoryPart { kTotal, kWeights, kActivations };
 
-struct Run {
+struct TrainingRun {
   long line = 0;
   std::string set;    // where it was published; rows of one set are summed up together
   std::string label;  // the model, as the row names it
@@ -34,7 +34,7 @@ struct Run {
 
 // Two forms of header are known: that of vTrain's measurements and that of published tables.
 // All mistakes are reported with their line.
-Result<std::vector<Run>> parse_runs(const TextFile& file);
-Result<std::vector<Run>> read_runs(const std::string& path);
+Result<std::vector<TrainingRun>> parse_runs(const TextFile& file);
+Result<std::vector<TrainingRun>> read_runs(const std::string& path);
 
 }  // namespace weft::planner
