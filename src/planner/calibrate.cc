@@ -90,6 +90,26 @@ std::vector<Knob> moved(std::vector<Knob> knobs, const std::vector<double>& by) 
   return knobs;
 }
 
+// Where to start: a constant such as the host's time changes nothing until it is large enough, so
+// each is tried far away first, one after the other.
+template <typename Loss>
+std::vector<double> scanned(const Loss& loss, std::size_t count) {
+  constexpr double kFar[] = {-1.4, -0.7, 0.7, 1.4, 2.1};
+  std::vector<double> best(count, 0);
+  double least = loss(best);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const double far : kFar) {
+      std::vector<double> other = best;
+      other[i] = far;
+      const double value = loss(other);
+      if (value >= least) continue;
+      least = value;
+      best = std::move(other);
+    }
+  }
+  return best;
+}
+
 // The constants that suit `runs` best.
 std::vector<Knob> fitted(std::vector<TrainingRun> runs, const std::vector<Knob>& knobs, int trials) {
   std::map<std::string, double> rows_of;
@@ -105,9 +125,7 @@ std::vector<Knob> fitted(std::vector<TrainingRun> runs, const std::vector<Knob>&
     for (const double one : by) sum += kPull * one * one;
     return sum;
   };
-  const std::vector<double> by =
-      minimize(loss, std::vector<double>(knobs.size(), 0), kFirstStep, trials);
-  return moved(knobs, by);
+  return moved(knobs, minimize(loss, scanned(loss, knobs.size()), kFirstStep, trials));
 }
 
 // Rows of one shape stay together, in whichever table they stand.

@@ -57,6 +57,13 @@ class RunReader {
     return found.empty() ? usual : found;
   }
 
+  // "column is 'value'; it must be `wanted`", also of columns that the file does not have.
+  void refuse(const char* column, const char* wanted) {
+    const int at = table_.column(column);
+    if (at >= 0) return table_.refuse(at, wanted);
+    table_.complain(fmt::format("{} is missing; it must be {}", column, wanted));
+  }
+
   void read_vtrain(TrainingRun& run) {
     run.set = text_or("set", kNoSet);
     const int heads = integer("attention heads"), hidden = integer("hidden size");
@@ -160,7 +167,7 @@ class RunReader {
     const auto sign = batch.find('=');
     const auto count = parse_integer(sign == std::string::npos ? batch : batch.substr(sign + 1));
     if (!count || *count < 1 || *count > kMost) {
-      return table_.refuse(table_.column("n_microbatch_or_gbs"), "gbs=BATCH or m=MICRO_BATCHES");
+      return refuse("n_microbatch_or_gbs", "gbs=BATCH or m=MICRO_BATCHES");
     }
     const std::int64_t all =
         batch.starts_with("m=") ? *count * l.data * l.micro_batch : *count;
@@ -175,7 +182,7 @@ class RunReader {
     if (word.ends_with("SP")) l.exchange = TensorExchange::kSequence;
     if (!word.empty() && !word.starts_with("full") && !word.starts_with("selective") &&
         !word.starts_with("none")) {
-      table_.refuse(table_.column("recompute"), "none, selective or full, with +SP or not");
+      refuse("recompute", "none, selective or full, with +SP or not");
     }
   }
 
@@ -189,7 +196,7 @@ class RunReader {
     if (const auto at = word.find("v="); at != std::string::npos) {
       const auto chunks = parse_integer(word.substr(at + 2));
       if (!chunks || *chunks < 1 || *chunks > 1000) {
-        return table_.refuse(table_.column("schedule"), "a schedule with v=CHUNKS");
+        return refuse("schedule", "a schedule with v=CHUNKS");
       }
       l.chunks = static_cast<int>(*chunks);
     }
@@ -218,7 +225,7 @@ class RunReader {
     const auto second = cell.find(';');
     const auto value = parse_number(cell.substr(0, second));
     if (!value || *value <= 0) {
-      return table_.refuse(table_.column("value"), "a number above 0, or two with ';'");
+      return refuse("value", "a number above 0, or two with ';'");
     }
     const Layout& l = run.layout;
     if (metric == "iter_time_s") {
@@ -238,8 +245,7 @@ class RunReader {
       put_formula(run, *value, MemoryPart::kActivations);
       put_recompute(run, std::string(trimmed(metric.substr(metric.find(' ') + 1))));
     } else {
-      table_.refuse(table_.column("metric"),
-                    "iter_time_s, TFLOPs_per_GPU, samples_per_GPU_s or memory_GB");
+      refuse("metric", "iter_time_s, TFLOPs_per_GPU, samples_per_GPU_s or memory_GB");
     }
   }
 

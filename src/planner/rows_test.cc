@@ -84,6 +84,9 @@ TEST(Rows, MistakesAreNamedWithTheirLine) {
       {with(kPublished, "a,5,64,8,4,8,64,A100,8,8,1,1,1,1,gbs=4,none,1F1B,watts,1"), "metric"},
       {with(kPublished, "a,5,,,,8,64,A100,8,8,1,1,1,1,gbs=4,none,1F1B,iter_time_s,1"),
        "are empty"},
+      {"model_B,hidden,heads,layers,gpu,n_gpus,tp,pp,dp,n_microbatch_or_gbs,metric,value\n"
+       "5,64,8,4,A100,8,8,1,1,gbs=4,activations_GiB some,1\n",
+       "recompute is missing"},
       {kVtrain, "no rows"},
       {"", "empty"},
   };
