@@ -70,8 +70,8 @@ TEST(PlanCalibrate, PrintsFitAndFoldsSideBySide) {
 
 TEST(PlanSearch, JsonHasTheAnswer) {
   const Scratch scratch;
-  const CommandResult result = run_weft(
-      scratch, "plan search gpt3-13b --devices 64 --batch 256 --device a100-80 --json");
+  const CommandResult result =
+      run_weft(scratch, "plan search gpt3-13b --devices 64 --batch 256 --device a100-80 --json");
   ASSERT_EQ(result.code, 0) << result.err;
   const json out = json::parse(result.out);
   EXPECT_GT(out["configurations"].get<long>(), out["feasible"].get<long>());

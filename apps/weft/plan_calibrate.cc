@@ -58,8 +58,8 @@ Table constants_table(const Calibration& c) {
 }
 
 Table errors_table(const Calibration& c) {
-  Table table({"<rows of", "rows", "before %", "fit %", fmt::format("{}-fold by model %", c.folds),
-               "gap"});
+  Table table(
+      {"<rows of", "rows", "before %", "fit %", fmt::format("{}-fold by model %", c.folds), "gap"});
   for (std::size_t i = 0; i < c.fit.size(); ++i) {
     table.row({c.fit[i].set, fmt::format("{}", c.fit[i].rows),
                fmt::format("{:.2f}", c.before[i].mean_abs_pct),

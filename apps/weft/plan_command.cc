@@ -16,14 +16,15 @@ int plan_fail(const std::string& verb, const Error& error) {
 }
 
 Result<std::vector<planner::TrainingRun>> read_run_files(const std::vector<std::string>& files,
-                                                 const std::vector<std::string>& sets) {
+                                                         const std::vector<std::string>& sets) {
   std::vector<planner::TrainingRun> runs;
   std::vector<std::string> known;
   for (const std::string& file : files) {
     auto some = planner::read_runs(file);
     if (!some.ok()) return some.error();
     for (planner::TrainingRun& one : *some) {
-      if (files.size() > 1 && one.set == planner::kNoSet) one.set = file.substr(file.rfind('/') + 1);
+      if (files.size() > 1 && one.set == planner::kNoSet)
+        one.set = file.substr(file.rfind('/') + 1);
       if (std::find(known.begin(), known.end(), one.set) == known.end()) known.push_back(one.set);
       const bool wanted =
           sets.empty() || std::find(sets.begin(), sets.end(), one.set) != sets.end();

@@ -25,7 +25,7 @@ Verb add_plan_search(CLI::App& plan);
 // The runs of several files. With more than one file, rows that name no set are of the set that is
 // their file's name. `sets`: only these, unless empty; the error names one that no row is of.
 Result<std::vector<planner::TrainingRun>> read_run_files(const std::vector<std::string>& files,
-                                                 const std::vector<std::string>& sets);
+                                                         const std::vector<std::string>& sets);
 
 // Adds `plan` and all its verbs. The result's app is `plan`; its run() runs the verb that was
 // named.

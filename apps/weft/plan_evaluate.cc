@@ -26,10 +26,10 @@ ordered_json number_or_null(const std::optional<double>& value) {
 }
 
 ordered_json describe_time(const StepTime& t) {
-  return {{"compute_s", t.compute},     {"recompute_s", t.recompute}, {"tensor_s", t.tensor},
-          {"expert_s", t.expert},       {"pipeline_s", t.pipeline},   {"data_s", t.data},
-          {"bubble_s", t.bubble},       {"host_s", t.host},           {"optimizer_s", t.optimizer},
-          {"offload_s", t.offload},     {"other_s", t.other}};
+  return {{"compute_s", t.compute}, {"recompute_s", t.recompute}, {"tensor_s", t.tensor},
+          {"expert_s", t.expert},   {"pipeline_s", t.pipeline},   {"data_s", t.data},
+          {"bubble_s", t.bubble},   {"host_s", t.host},           {"optimizer_s", t.optimizer},
+          {"offload_s", t.offload}, {"other_s", t.other}};
 }
 
 ordered_json describe_row(const TrainingRun& run, const Prediction& p) {
@@ -61,7 +61,8 @@ ordered_json describe_errors(const ErrorSummary& s) {
           {"median_ratio", s.median_ratio}};
 }
 
-std::string make_json(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions) {
+std::string make_json(const std::vector<TrainingRun>& runs,
+                      const std::vector<Prediction>& predictions) {
   ordered_json out = {{"schema", 1}, {"rows", ordered_json::array()}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     out["rows"].push_back(describe_row(runs[i], predictions[i]));
@@ -107,7 +108,8 @@ Table rows_table(const std::vector<TrainingRun>& runs, const std::vector<Predict
   return table;
 }
 
-Table errors_table(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions) {
+Table errors_table(const std::vector<TrainingRun>& runs,
+                   const std::vector<Prediction>& predictions) {
   Table table({"<rows of", "<what", "rows", "mean abs error %", "max %", "median ratio"});
   const auto put = [&](const char* what, const std::vector<ErrorSummary>& list) {
     for (const ErrorSummary& s : list) {
@@ -120,11 +122,13 @@ Table errors_table(const std::vector<TrainingRun>& runs, const std::vector<Predi
   return table;
 }
 
-std::string verdict(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions) {
+std::string verdict(const std::vector<TrainingRun>& runs,
+                    const std::vector<Prediction>& predictions) {
   const ChoiceSummary c = choices(runs, predictions);
   if (c.groups == 0) return "";
   return fmt::format(
-      "choice among measured layouts, {} groups of one model and number of devices: regret {:.2f} % "
+      "choice among measured layouts, {} groups of one model and number of devices: regret {:.2f} "
+      "% "
       "(at most {:.1f} %), Kendall tau {:.3f}\n",
       c.groups, c.mean_regret_pct, c.max_regret_pct, c.mean_tau);
 }
@@ -155,7 +159,8 @@ int run(const EvaluateArguments& a) {
 }  // namespace
 
 Verb add_plan_evaluate(CLI::App& plan) {
-  CLI::App* app = plan.add_subcommand("evaluate", "predict given runs, and the error where measured");
+  CLI::App* app =
+      plan.add_subcommand("evaluate", "predict given runs, and the error where measured");
   auto a = std::make_shared<EvaluateArguments>();
   app->add_option("rows", a->files, "CSV files of runs (docs/planner.md lists the columns)")
       ->required();

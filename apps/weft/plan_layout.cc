@@ -32,10 +32,10 @@ constexpr Part kParts[] = {{"compute", &StepTime::compute},     {"recompute", &S
                            {"other", &StepTime::other}};
 
 ordered_json describe_memory(const MemoryUse& m) {
-  return {{"weights", m.weights},         {"gradients", m.gradients},
-          {"optimizer", m.optimizer},     {"activations", m.activations},
-          {"output", m.output},           {"working", m.working},
-          {"allowance", m.allowance},     {"host", m.host}};
+  return {{"weights", m.weights},     {"gradients", m.gradients},
+          {"optimizer", m.optimizer}, {"activations", m.activations},
+          {"output", m.output},       {"working", m.working},
+          {"allowance", m.allowance}, {"host", m.host}};
 }
 
 }  // namespace
@@ -85,15 +85,14 @@ std::string what_would_win(const Candidate& best, const Candidate& second) {
   const Seconds gap = second.seconds() - best.seconds();
   const Part* worst = nullptr;
   for (const Part& part : kParts) {
-    const auto more = [&](const Part& p) {
-      return second.time.*p.seconds - best.time.*p.seconds;
-    };
+    const auto more = [&](const Part& p) { return second.time.*p.seconds - best.time.*p.seconds; };
     if (worst == nullptr || more(part) > more(*worst)) worst = &part;
   }
   const Seconds spends = second.time.*worst->seconds;
-  return fmt::format("{:.2f} % slower; it would win with {:.0f} % less time for {} ({} of its {} s)",
-                     100 * gap / best.seconds(), spends > 0 ? 100 * std::min(1.0, gap / spends) : 0,
-                     worst->name, three_digits(spends), three_digits(second.seconds()));
+  return fmt::format(
+      "{:.2f} % slower; it would win with {:.0f} % less time for {} ({} of its {} s)",
+      100 * gap / best.seconds(), spends > 0 ? 100 * std::min(1.0, gap / spends) : 0, worst->name,
+      three_digits(spends), three_digits(second.seconds()));
 }
 
 std::string memory_text(const Workload& work, const SearchAnswer& answer) {
@@ -132,8 +131,8 @@ std::string launch_flags(const Workload& work, const Layout& l) {
   if (l.context > 1) text += fmt::format(" --context-parallel-size {}", l.context);
   if (l.expert > 1) text += fmt::format(" --expert-model-parallel-size {}", l.expert);
   if (m.experts.count > 0) {
-    text += fmt::format(" --num-experts {} --moe-router-topk {}", m.experts.count,
-                        m.experts.per_token);
+    text +=
+        fmt::format(" --num-experts {} --moe-router-topk {}", m.experts.count, m.experts.per_token);
   }
   if (l.chunks > 1) {
     text += fmt::format(" --num-layers-per-virtual-pipeline-stage {}",

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Knobs, time with its breakdown, memory by its parts, and the exact schedule's time where one can be
-// made.
+// Knobs, time with its breakdown, memory by its parts, and the exact schedule's time where one can
+// be made.
 nlohmann::ordered_json describe_candidate(const planner::Workload& work,
                                           const planner::Candidate& candidate);
 

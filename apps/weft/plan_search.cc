@@ -89,8 +89,7 @@ Table ranked_table(const Workload& work, const std::vector<Candidate>& ranked) {
     const StepTime& t = one.time;
     const auto part = [&](Seconds s) { return fmt::format("{:.1f}%", 100 * s / t.total()); };
     table.row({describe(one.layout) + (&one == &ranked.front() ? " ✓" : ""),
-               three_digits(t.total()),
-               fmt::format("{:.3f}x", t.total() / ranked[0].time.total()),
+               three_digits(t.total()), fmt::format("{:.3f}x", t.total() / ranked[0].time.total()),
                fmt::format("{:.1f}", 100 * flops_utilisation(work, one)),
                three_digits(one.memory.total() / 1e9), part(t.compute), part(t.recompute),
                part(t.tensor), part(t.expert), part(t.pipeline), part(t.data), part(t.bubble),
@@ -111,10 +110,10 @@ std::string front_text(const std::vector<Candidate>& pareto) {
 std::string report(const Workload& work, const SearchAnswer& answer, const Spent& spent) {
   std::string text = ranked_table(work, answer.ranked).text() + "\n" + memory_text(work, answer) +
                      "\n" + front_text(answer.pareto) + "\n";
-  text += fmt::format("{} configurations, {} fit; {:.2f} CPU s ({:.3g} per CPU second), {:.0f} MB\n",
-                      answer.configurations, answer.feasible, spent.cpu_s,
-                      double(answer.configurations) / spent.cpu_s,
-                      double(spent.peak_rss_bytes) / 1e6);
+  text +=
+      fmt::format("{} configurations, {} fit; {:.2f} CPU s ({:.3g} per CPU second), {:.0f} MB\n",
+                  answer.configurations, answer.feasible, spent.cpu_s,
+                  double(answer.configurations) / spent.cpu_s, double(spent.peak_rss_bytes) / 1e6);
   for (const auto& [reason, count] : answer.rejected) {
     text += fmt::format("rejected: {} ({})\n", count, reason);
   }
@@ -208,8 +207,7 @@ Verb add_plan_search(CLI::App& plan) {
   app->add_flag("--md", a->markdown, "print the ranked table as Markdown");
   app->add_flag("--list", a->list, "print the models, devices, networks and frameworks");
   return {app, [a] {
-            a->question.space =
-                a->space == "own" ? SearchSpace::kOwn : SearchSpace::kCalculon;
+            a->question.space = a->space == "own" ? SearchSpace::kOwn : SearchSpace::kCalculon;
             return run(*a);
           }};
 }

@@ -185,8 +185,7 @@ class LayerMaker {
     const Transformer& m = work_.model;
     const double kv = 2.0 * kHalf * tokens_ * std::max(1.0, double(m.kv_heads) / t_) * m.head_size;
     const bool same = layout_.tensor * layout_.context <= device_.node;
-    const Seconds round =
-        (layout_.context - 1) * send_seconds(work_.machines, same, kv);
+    const Seconds round = (layout_.context - 1) * send_seconds(work_.machines, same, kv);
     cost_.tensor_forward += exposed_seconds(round, cost_.core);
     cost_.tensor_backward += exposed_seconds(2 * round, 2 * cost_.core);
     launch(layout_.context, 2 * layout_.context);

@@ -28,10 +28,10 @@ struct Workload {
 BlockCost layer_cost(const Workload& work, const Layout& layout, bool with_experts);
 
 struct EndCost {
-  Seconds embedding = 0;        // both passes, on the first stage
-  Seconds output_forward = 0;   // norm, logits and loss, on the last stage
+  Seconds embedding = 0;       // both passes, on the first stage
+  Seconds output_forward = 0;  // norm, logits and loss, on the last stage
   Seconds output_backward = 0;
-  Seconds tensor = 0;           // exchanged, in all of these
+  Seconds tensor = 0;  // exchanged, in all of these
 };
 EndCost end_cost(const Workload& work, const Layout& layout);
 

@@ -38,14 +38,18 @@ double* network_efficiency(TrainingRun& run, const std::string&) {
 
 void add_framework(std::vector<Knob>& knobs, const std::string& name) {
   knobs.push_back({{name, "host_forward_s", "host time to issue one operation of a forward pass"},
-                   in_framework<&Framework::host_forward_s>, 1e-3});
+                   in_framework<&Framework::host_forward_s>,
+                   1e-3});
   knobs.push_back({{name, "host_backward_s", "host time to issue one operation of a backward pass"},
-                   in_framework<&Framework::host_backward_s>, 1e-3});
+                   in_framework<&Framework::host_backward_s>,
+                   1e-3});
   knobs.push_back({{name, "step_s", "once per step: data, logging, loss scale"},
-                   in_framework<&Framework::step_s>, 10});
-  knobs.push_back({{name, "accumulate_bytes",
-                    "memory traffic per weight and micro-batch to add gradients up"},
-                   in_framework<&Framework::accumulate_bytes>, 40});
+                   in_framework<&Framework::step_s>,
+                   10});
+  knobs.push_back(
+      {{name, "accumulate_bytes", "memory traffic per weight and micro-batch to add gradients up"},
+       in_framework<&Framework::accumulate_bytes>,
+       40});
 }
 
 // The constants of everything that the rows name.
@@ -58,10 +62,12 @@ std::vector<Knob> knobs_of(std::vector<TrainingRun>& runs) {
   std::vector<Knob> knobs;
   for (const std::string& name : devices) {
     knobs.push_back({{name, "memory_efficiency", "share of the memory's bandwidth reached"},
-                     in_device<&Device::memory_efficiency>, 1});
+                     in_device<&Device::memory_efficiency>,
+                     1});
   }
   knobs.push_back({{"networks", "network_efficiency", "share of the cards' bandwidth reached"},
-                   network_efficiency, 1});
+                   network_efficiency,
+                   1});
   for (const std::string& name : frameworks) add_framework(knobs, name);
   for (Knob& knob : knobs) {
     for (TrainingRun& run : runs) {
@@ -111,7 +117,8 @@ std::vector<double> scanned(const Loss& loss, std::size_t count) {
 }
 
 // The constants that suit `runs` best.
-std::vector<Knob> fitted(std::vector<TrainingRun> runs, const std::vector<Knob>& knobs, int trials) {
+std::vector<Knob> fitted(std::vector<TrainingRun> runs, const std::vector<Knob>& knobs,
+                         int trials) {
   std::map<std::string, double> rows_of;
   for (const TrainingRun& run : runs) rows_of[run.set] += 1;
   const auto loss = [&](const std::vector<double>& by) {
@@ -139,7 +146,8 @@ std::vector<int> folds_by_model(const std::vector<TrainingRun>& runs, int folds)
   return out;
 }
 
-std::vector<ErrorSummary> held_out(const std::vector<TrainingRun>& runs, const std::vector<Knob>& knobs,
+std::vector<ErrorSummary> held_out(const std::vector<TrainingRun>& runs,
+                                   const std::vector<Knob>& knobs,
                                    const CalibrateOptions& options) {
   const std::vector<int> fold_of = folds_by_model(runs, options.folds);
   std::vector<TrainingRun> changed = runs;

@@ -15,9 +15,15 @@ Prediction predict(const TrainingRun& run, MemoryTerms terms) {
   out.memory = most_memory(run.model, run.framework, run.layout, terms);
   const MemoryUse& m = out.memory;
   switch (run.memory_part) {
-    case MemoryPart::kTotal: out.memory_part_bytes = m.total(); break;
-    case MemoryPart::kWeights: out.memory_part_bytes = m.weights + m.gradients + m.optimizer; break;
-    case MemoryPart::kActivations: out.memory_part_bytes = m.activations; break;
+    case MemoryPart::kTotal:
+      out.memory_part_bytes = m.total();
+      break;
+    case MemoryPart::kWeights:
+      out.memory_part_bytes = m.weights + m.gradients + m.optimizer;
+      break;
+    case MemoryPart::kActivations:
+      out.memory_part_bytes = m.activations;
+      break;
   }
   return out;
 }
@@ -42,8 +48,7 @@ ErrorSummary summed(std::string set, std::vector<double> ratios) {
   }
   std::sort(ratios.begin(), ratios.end());
   const std::size_t half = ratios.size() / 2;
-  s.median_ratio =
-      ratios.size() % 2 == 1 ? ratios[half] : (ratios[half - 1] + ratios[half]) / 2;
+  s.median_ratio = ratios.size() % 2 == 1 ? ratios[half] : (ratios[half - 1] + ratios[half]) / 2;
   return s;
 }
 
@@ -95,8 +100,8 @@ double kendall_tau(const std::vector<Pair>& list) {
   double agree = 0, all = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
     for (std::size_t j = i + 1; j < list.size(); ++j) {
-      const double sign = (list[i].predicted - list[j].predicted) *
-                          (list[i].measured - list[j].measured);
+      const double sign =
+          (list[i].predicted - list[j].predicted) * (list[i].measured - list[j].measured);
       all += 1;
       agree += sign > 0 ? 1 : sign < 0 ? -1 : 0;
     }
@@ -115,7 +120,8 @@ double regret_pct(const std::vector<Pair>& list) {
 
 }  // namespace
 
-ChoiceSummary choices(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions) {
+ChoiceSummary choices(const std::vector<TrainingRun>& runs,
+                      const std::vector<Prediction>& predictions) {
   constexpr std::size_t kLeast = 3;
   std::map<std::string, std::vector<Pair>> groups;
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -12,7 +12,7 @@ namespace weft::planner {
 
 struct Prediction {
   StepTime time;
-  MemoryUse memory;            // of the stage that needs most
+  MemoryUse memory;              // of the stage that needs most
   double memory_part_bytes = 0;  // what the row's measured memory is to be compared with
 };
 
@@ -41,8 +41,9 @@ struct ChoiceSummary {
   int groups = 0;              // with at least three rows
   double mean_regret_pct = 0;  // our first choice, measured, above the best measured
   double max_regret_pct = 0;
-  double mean_tau = 0;         // Kendall's rank correlation
+  double mean_tau = 0;  // Kendall's rank correlation
 };
-ChoiceSummary choices(const std::vector<TrainingRun>& runs, const std::vector<Prediction>& predictions);
+ChoiceSummary choices(const std::vector<TrainingRun>& runs,
+                      const std::vector<Prediction>& predictions);
 
 }  // namespace weft::planner

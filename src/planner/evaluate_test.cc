@@ -25,7 +25,8 @@ TrainingRun run_of(const char* set, int data, int micro_batch, double factor) {
 }
 
 TEST(Evaluate, ErrorsBySet) {
-  const std::vector<TrainingRun> runs = {run_of("a", 1, 1, 0.5), run_of("a", 2, 1, 1), run_of("b", 4, 1, 2)};
+  const std::vector<TrainingRun> runs = {run_of("a", 1, 1, 0.5), run_of("a", 2, 1, 1),
+                                         run_of("b", 4, 1, 2)};
   const auto errors = time_errors(runs, predict(runs, MemoryTerms::kOwn));
   ASSERT_EQ(errors.size(), 3u);
   EXPECT_EQ(errors[0].set, "all");
@@ -36,7 +37,8 @@ TEST(Evaluate, ErrorsBySet) {
 }
 
 TEST(Evaluate, RegretAndRankCorrelation) {
-  std::vector<TrainingRun> runs = {run_of("a", 1, 1, 1), run_of("a", 2, 1, 1), run_of("a", 8, 1, 1)};
+  std::vector<TrainingRun> runs = {run_of("a", 1, 1, 1), run_of("a", 2, 1, 1),
+                                   run_of("a", 8, 1, 1)};
   const std::vector<Prediction> predictions = predict(runs, MemoryTerms::kOwn);
   ChoiceSummary right = choices(runs, predictions);
   EXPECT_EQ(right.groups, 1);

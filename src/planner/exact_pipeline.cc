@@ -9,13 +9,12 @@
 namespace weft::planner {
 
 Result<pipeline::Schedule> pipeline_of(const Workload& work, const Layout& l) {
-  const std::int64_t operations =
-      3LL * l.pipeline * l.micro_batches() * std::max(1, l.chunks);
+  const std::int64_t operations = 3LL * l.pipeline * l.micro_batches() * std::max(1, l.chunks);
   if (operations > kMostOperations) {
-    return Error{ErrorKind::kUnsupported,
-                 fmt::format("the pipeline has {} operations; the limit is {}", operations,
-                             kMostOperations),
-                 "closed forms serve it"};
+    return Error{
+        ErrorKind::kUnsupported,
+        fmt::format("the pipeline has {} operations; the limit is {}", operations, kMostOperations),
+        "closed forms serve it"};
   }
   pipeline::Request request;
   request.stages = l.pipeline;

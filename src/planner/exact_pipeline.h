@@ -7,8 +7,8 @@
 
 namespace weft::planner {
 
-// Passes carry the sends behind them, as Megatron's do. The error says what the schedule's generator
-// cannot serve, or that the schedule would have more than `kMostOperations` operations.
+// Passes carry the sends behind them, as Megatron's do. The error says what the schedule's
+// generator cannot serve, or that the schedule would have more than `kMostOperations` operations.
 inline constexpr std::int64_t kMostOperations = 20'000'000;
 Result<pipeline::Schedule> pipeline_of(const Workload& work, const Layout& layout);
 

@@ -20,8 +20,8 @@ struct Framework {
   double accumulate_bytes = 0;  // memory traffic per weight and micro-batch to add gradients up
 
   bool flash_attention = false;
-  bool fused_softmax = true;     // one kernel, but only where heads * samples is a multiple of 4
-  bool shards_optimizer = false; // ZeRO 1 (distributed optimizer) unless a layout says otherwise
+  bool fused_softmax = true;        // one kernel, but only where heads * samples is a multiple of 4
+  bool shards_optimizer = false;    // ZeRO 1 (distributed optimizer) unless a layout says otherwise
   bool overlaps_gradients = false;  // their reduction, with the last micro-batch's backward pass
   double gradient_bytes = 2;        // of one gradient when it is reduced
   double kept_gradient_bytes = 4;   // of one gradient while it is accumulated

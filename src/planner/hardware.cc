@@ -88,10 +88,10 @@ const std::vector<Device>& devices() {
 
 const std::vector<Network>& networks() {
   static const std::vector<Network> all = {
-      {"8xhdr", 8, 25 * kGB},  // one 200 Gbit/s card per device, rails
-      {"4xhdr", 4, 25 * kGB},  // one per two devices
-      {"8xndr", 8, 50 * kGB},  // 400 Gbit/s
-      {"8xxdr", 8, 100 * kGB}, // 800 Gbit/s
+      {"8xhdr", 8, 25 * kGB},   // one 200 Gbit/s card per device, rails
+      {"4xhdr", 4, 25 * kGB},   // one per two devices
+      {"8xndr", 8, 50 * kGB},   // 400 Gbit/s
+      {"8xxdr", 8, 100 * kGB},  // 800 Gbit/s
       {"1x100g", 1, 12.5 * kGB},
   };
   return all;

@@ -14,11 +14,11 @@ namespace weft::planner {
 // type named in docs/planner.md, where nothing public was measured on this one).
 struct Device {
   std::string name;
-  double peak_flops = 0;          // dense, 16-bit floating point
-  int processors = 1;             // that tiles of a matrix product are dealt to
+  double peak_flops = 0;  // dense, 16-bit floating point
+  int processors = 1;     // that tiles of a matrix product are dealt to
   double memory_bytes = 0;
   double memory_bytes_per_s = 0;
-  double host_bytes_per_s = 0;    // to and from the host's memory, per device
+  double host_bytes_per_s = 0;  // to and from the host's memory, per device
 
   // Share of the peak that a full wave reaches with tiles of 256x128, 128x128, and below.
   std::array<double, 3> tile_efficiency = {0.787, 0.770, 0.767};

@@ -71,10 +71,10 @@ TEST(Exchange, RingsInsideAndBetweenNodes) {
   const Machines m = a100();
   const Device& d = m.device;
   EXPECT_EQ(all_reduce_seconds(m, {1, 1}, 1e9), 0);
-  EXPECT_NEAR(all_reduce_seconds(m, {8, 8}, 1e9),
-              d.link_base_s + 8 * d.link_rank_s +
-                  2 * 7.0 / 8 * 1e9 / (d.link_bytes_per_s * (1 - 0.3 / 8)),
-              1e-9);
+  EXPECT_NEAR(
+      all_reduce_seconds(m, {8, 8}, 1e9),
+      d.link_base_s + 8 * d.link_rank_s + 2 * 7.0 / 8 * 1e9 / (d.link_bytes_per_s * (1 - 0.3 / 8)),
+      1e-9);
   EXPECT_NEAR(all_reduce_seconds(m, {8, 8}, 8), 8 * d.link_floor_s, 1e-12);
   // One member in each of four nodes has one device's share of the cards.
   EXPECT_NEAR(all_reduce_seconds(m, {4, 1}, 1e9),

@@ -55,18 +55,20 @@ Status check(const Layout& l, const Transformer& m) {
     return bad(fmt::format("{} layers cannot fill {} pipeline stages", m.layers, l.pipeline));
   }
   if (l.chunks > 1 && (l.pipeline < 2 || l.micro_batches() % l.pipeline != 0)) {
-    return bad(fmt::format("interleaving needs micro-batches in multiples of the {} stages; "
-                           "there are {}",
-                           l.pipeline, l.micro_batches()));
+    return bad(
+        fmt::format("interleaving needs micro-batches in multiples of the {} stages; "
+                    "there are {}",
+                    l.pipeline, l.micro_batches()));
   }
   if (m.sequence % l.context != 0) {
     return bad(fmt::format("a sequence of {} tokens does not divide over {} context-parallel ranks",
                            m.sequence, l.context));
   }
   if (l.expert > 1 && (m.experts.count % l.expert != 0 || (l.data * l.context) % l.expert != 0)) {
-    return bad(fmt::format("{} experts and {} data ranks do not both divide by {} expert-parallel "
-                           "ranks",
-                           m.experts.count, l.data * l.context, l.expert));
+    return bad(
+        fmt::format("{} experts and {} data ranks do not both divide by {} expert-parallel "
+                    "ranks",
+                    m.experts.count, l.data * l.context, l.expert));
   }
   return {};
 }
@@ -104,7 +106,8 @@ std::string_view name_of(TensorOverlap overlap) {
 }
 
 std::string describe(const Layout& l) {
-  std::string text = fmt::format("tp{} pp{} dp{} mb{}", l.tensor, l.pipeline, l.data, l.micro_batch);
+  std::string text =
+      fmt::format("tp{} pp{} dp{} mb{}", l.tensor, l.pipeline, l.data, l.micro_batch);
   if (l.context > 1) text += fmt::format(" cp{}", l.context);
   if (l.expert > 1) text += fmt::format(" ep{}", l.expert);
   if (l.chunks > 1) text += fmt::format(" v{}", l.chunks);

@@ -15,7 +15,8 @@ enum class PipelineKind { kGPipe, k1F1B, kInterleaved, kZeroBubble1, kZeroBubble
 // How tensor-parallel ranks exchange activations. With kSequence what lies between the matrix
 // products is split by tokens too (sequence parallelism).
 enum class TensorExchange { kAllReduce, kReduceScatter, kSequence };
-// Part of an exchange hidden behind the matrix product beside it: none, cut in two, cut in tp parts.
+// Part of an exchange hidden behind the matrix product beside it: none, cut in two, cut in tp
+// parts.
 enum class TensorOverlap { kNone, kPipe, kRing };
 
 // How many members of each group share a node.

@@ -12,7 +12,7 @@ constexpr double kPaperBytes = 18;                  // weight 2, gradient 4, Ada
 constexpr double kAdamBytes = 12;                   // master weight and two moments
 // What an allocator rounds up and cannot join again: part of all that comes and goes.
 constexpr double kFragmentation = 0.03;
-constexpr double kBuffers = 0.5e9;  // exchanges' channels and gradient buckets
+constexpr double kBuffers = 0.5e9;     // exchanges' channels and gradient buckets
 constexpr double kLayersInFlight = 3;  // of offloaded weights: in use, coming, going
 
 // Bytes per token of hidden numbers, whole on every tensor rank or split over them.
@@ -23,8 +23,8 @@ struct PerToken {
 PerToken kept_per_token(const Transformer& m, const Layout& l, bool with_experts) {
   const double h = m.hidden, head = m.head_size;
   PerToken kept;
-  kept.whole = 4 * kHalf * h;                    // inputs of two norms, of attention, of the rest
-  if (m.dropout) kept.whole += 2 * kMask * h;    // masks
+  kept.whole = 4 * kHalf * h;                  // inputs of two norms, of attention, of the rest
+  if (m.dropout) kept.whole += 2 * kMask * h;  // masks
   kept.split = kHalf * (2 * m.heads + 2 * m.kv_heads) * head;  // q, k, v and attention's output
   if (m.latent.kv_rank > 0) {
     kept.whole += kHalf * (m.latent.query_rank + m.latent.kv_rank + m.latent.rope_size);
@@ -90,10 +90,9 @@ Stage stage_of(const Transformer& m, const Layout& l, int index) {
   stage.first = index == 0;
   stage.last = index == l.pipeline - 1;
   stage.layers = stage.first ? counts.first : stage.last ? counts.last : counts.middle;
-  stage.from = stage.first ? 0
-               : stage.last
-                   ? m.layers - counts.last
-                   : std::min(m.layers - 1, counts.first + (index - 1) * counts.middle);
+  stage.from = stage.first  ? 0
+               : stage.last ? m.layers - counts.last
+                            : std::min(m.layers - 1, counts.first + (index - 1) * counts.middle);
   return stage;
 }
 
@@ -144,7 +143,8 @@ void put_activations(MemoryUse& use, const Transformer& m, const Layout& l, cons
     use.activations *= stay;
   }
   if (stage.last) {
-    use.output = tokens * (double(m.vocab) / l.tensor * (kHalf + 2 * kFloat) + 2 * kHalf * m.hidden);
+    use.output =
+        tokens * (double(m.vocab) / l.tensor * (kHalf + 2 * kFloat) + 2 * kHalf * m.hidden);
   }
 }
 
@@ -159,13 +159,17 @@ double layer_activation_bytes(const Transformer& m, const Layout& l, bool with_e
 double held_micro_batches(const Layout& l, int stage) {
   const double m = l.micro_batches(), p = l.pipeline;
   switch (l.schedule) {
-    case PipelineKind::kGPipe: return m;
-    case PipelineKind::k1F1B: return std::min(m, p - stage);
+    case PipelineKind::kGPipe:
+      return m;
+    case PipelineKind::k1F1B:
+      return std::min(m, p - stage);
     case PipelineKind::kInterleaved:
       // Megatron-LM's warm-up, in chunks, and the one that runs.
       return std::min(m, (2 * (p - 1 - stage) + (l.chunks - 1) * p + 1) / l.chunks);
-    case PipelineKind::kZeroBubble1: return std::min(m, p);
-    case PipelineKind::kZeroBubble2: return std::min(m, 2 * p - 1);
+    case PipelineKind::kZeroBubble1:
+      return std::min(m, p);
+    case PipelineKind::kZeroBubble2:
+      return std::min(m, 2 * p - 1);
   }
   return m;
 }
@@ -179,8 +183,7 @@ MemoryUse memory_use(const Transformer& m, const Framework& f, const Layout& l, 
     const double h = m.hidden, share = double(m.layers) / l.pipeline;
     const double matrices = 4 * h * h + (m.gated ? 3.0 : 2.0) * h * m.ffn;
     use.weights = kPaperBytes * matrices * share / l.tensor;
-    use.activations =
-        held_micro_batches(l, index) * share * layer_activation_bytes(m, l, false);
+    use.activations = held_micro_batches(l, index) * share * layer_activation_bytes(m, l, false);
     return use;
   }
   const Stage stage = stage_of(m, l, index);

@@ -23,13 +23,12 @@ class RunReader {
 
   std::vector<TrainingRun> read() {
     vtrain_ = table_.column("hidden size") >= 0;
-    const bool whole = vtrain_ ? table_.require({"# GPUs", "global batch", "micro batch",
-                                                 "hidden size", "attention heads", "# layers",
-                                                 "sequence length", "tensor parallelism",
-                                                 "data parallelism", "pipeline parallelism"})
-                               : table_.require({"model_B", "hidden", "heads", "layers", "gpu",
-                                                 "n_gpus", "tp", "pp", "dp",
-                                                 "n_microbatch_or_gbs"});
+    const bool whole =
+        vtrain_ ? table_.require({"# GPUs", "global batch", "micro batch", "hidden size",
+                                  "attention heads", "# layers", "sequence length",
+                                  "tensor parallelism", "data parallelism", "pipeline parallelism"})
+                : table_.require({"model_B", "hidden", "heads", "layers", "gpu", "n_gpus", "tp",
+                                  "pp", "dp", "n_microbatch_or_gbs"});
     std::vector<TrainingRun> runs;
     while (whole && table_.next()) {
       TrainingRun run;
@@ -104,9 +103,9 @@ class RunReader {
     put_schedule(run, text("schedule"));
     const std::string gpu = text("gpu");
     put_machines(run, gpu, text("network"));
-    put_framework(run, text_or("framework", gpu.starts_with("A") || gpu.starts_with("a")
-                                                ? "megatron-lm"
-                                                : "megatron-core"));
+    put_framework(
+        run, text_or("framework", gpu.starts_with("A") || gpu.starts_with("a") ? "megatron-lm"
+                                                                               : "megatron-core"));
     put_measured(run, text("metric"), text("value"));
   }
 
@@ -169,8 +168,7 @@ class RunReader {
     if (!count || *count < 1 || *count > kMost) {
       return refuse("n_microbatch_or_gbs", "gbs=BATCH or m=MICRO_BATCHES");
     }
-    const std::int64_t all =
-        batch.starts_with("m=") ? *count * l.data * l.micro_batch : *count;
+    const std::int64_t all = batch.starts_with("m=") ? *count * l.data * l.micro_batch : *count;
     if (all > kMost) return table_.complain("the batch is above 10 million samples");
     l.global_batch = static_cast<int>(all);
   }
@@ -234,8 +232,8 @@ class RunReader {
       run.measured_s = formula_flops(run) / (*value * kTera * l.devices());
     } else if (metric.starts_with("samples_per_GPU_s")) {
       run.measured_s = l.global_batch / (*value * l.devices());
-      const auto memory = second == std::string::npos ? std::nullopt
-                                                      : parse_number(cell.substr(second + 1));
+      const auto memory =
+          second == std::string::npos ? std::nullopt : parse_number(cell.substr(second + 1));
       if (memory && *memory > 0) run.measured_memory_bytes = *memory * kGB;
     } else if (metric.starts_with("memory_GB")) {
       run.measured_memory_bytes = *value * kGB;
@@ -273,8 +271,8 @@ class RunReader {
     }
     const double ranks = double(l.tensor) * l.pipeline * l.data * l.context;
     if (ranks != devices_) {
-      return table_.complain(fmt::format("{} devices, but the parallel sizes make {:.0f}", devices_,
-                                         ranks));
+      return table_.complain(
+          fmt::format("{} devices, but the parallel sizes make {:.0f}", devices_, ranks));
     }
     l.placement = usual_placement(l, run.machines.device.node);
   }

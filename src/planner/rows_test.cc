@@ -60,8 +60,8 @@ TEST(Rows, TeraflopsBecomeSecondsByThePublishedFormula) {
                      "s,1.7,2304,24,24,2048,51200,A100-80G,32,1,1,32,1,,gbs=512,full,1F1B(-I),"
                      "TFLOPs_per_GPU(96BslH^2 formula),137")});
   ASSERT_TRUE(runs.ok()) << runs.error().text();
-  const double flops = 96.0 * 512 * 2048 * 24 * 2304 * 2304 *
-                       (1 + 2048 / (6.0 * 2304) + 51200 / (16.0 * 24 * 2304));
+  const double flops =
+      96.0 * 512 * 2048 * 24 * 2304 * 2304 * (1 + 2048 / (6.0 * 2304) + 51200 / (16.0 * 24 * 2304));
   EXPECT_NEAR(*runs->at(0).measured_s, flops / (137e12 * 32), 1e-9);
 }
 
@@ -70,7 +70,8 @@ TEST(Rows, MistakesAreNamedWithTheirLine) {
     std::string text;
     const char* says;
   } rows[] = {
-      {with(kVtrain, "8,32,4,1024,16,24,1024,3,2,2,219"), "16 attention heads do not divide over 3"},
+      {with(kVtrain, "8,32,4,1024,16,24,1024,3,2,2,219"),
+       "16 attention heads do not divide over 3"},
       {with(kVtrain, "8,30,4,1024,16,24,1024,2,2,2,219"), "global batch of 30"},
       {with(kVtrain, "16,32,4,1024,16,24,1024,2,2,2,219"), "16 devices"},
       {with(kVtrain, "8,32,x,1024,16,24,1024,2,2,2,219"), "micro batch"},
@@ -82,8 +83,7 @@ TEST(Rows, MistakesAreNamedWithTheirLine) {
       {with(kPublished, "a,5,64,8,4,8,64,A100,8,8,1,1,1,1,gbs=4,some,1F1B,iter_time_s,1"),
        "recompute"},
       {with(kPublished, "a,5,64,8,4,8,64,A100,8,8,1,1,1,1,gbs=4,none,1F1B,watts,1"), "metric"},
-      {with(kPublished, "a,5,,,,8,64,A100,8,8,1,1,1,1,gbs=4,none,1F1B,iter_time_s,1"),
-       "are empty"},
+      {with(kPublished, "a,5,,,,8,64,A100,8,8,1,1,1,1,gbs=4,none,1F1B,iter_time_s,1"), "are empty"},
       {"model_B,hidden,heads,layers,gpu,n_gpus,tp,pp,dp,n_microbatch_or_gbs,metric,value\n"
        "5,64,8,4,A100,8,8,1,1,gbs=4,activations_GiB some,1\n",
        "recompute is missing"},

@@ -23,12 +23,11 @@ struct PartsHash {
 
 PartsKey key_of(const Layout& l) {
   PartsKey key;
-  key.low = static_cast<std::uint64_t>(l.tensor) << 40 |
-            static_cast<std::uint64_t>(l.micro_batch) << 16 |
-            static_cast<std::uint64_t>(l.recompute) << 12 |
-            static_cast<std::uint64_t>(l.exchange) << 8 |
-            static_cast<std::uint64_t>(l.overlap) << 4 | (l.gather_again ? 2U : 0U) |
-            (l.flash_attention ? 1U : 0U);
+  key.low =
+      static_cast<std::uint64_t>(l.tensor) << 40 | static_cast<std::uint64_t>(l.micro_batch) << 16 |
+      static_cast<std::uint64_t>(l.recompute) << 12 | static_cast<std::uint64_t>(l.exchange) << 8 |
+      static_cast<std::uint64_t>(l.overlap) << 4 | (l.gather_again ? 2U : 0U) |
+      (l.flash_attention ? 1U : 0U);
   key.high = static_cast<std::uint64_t>(l.context) << 40 |
              static_cast<std::uint64_t>(l.expert) << 20 |
              static_cast<std::uint64_t>(l.placement.tensor) << 8;

@@ -36,8 +36,8 @@ struct Candidate {
 struct SearchAnswer {
   std::int64_t configurations = 0, feasible = 0;
   std::map<std::string, std::int64_t> rejected;  // by reason
-  std::vector<Candidate> ranked;                 // fastest first; one for each way to divide devices
-  std::vector<Candidate> pareto;                 // least memory first: each faster by 0.5 % or more
+  std::vector<Candidate> ranked;  // fastest first; one for each way to divide devices
+  std::vector<Candidate> pareto;  // least memory first: each faster by 0.5 % or more
   // Of those that do not fit: the one whose device memory is nearest to fitting.
   std::optional<Candidate> nearest;
 };

@@ -91,8 +91,8 @@ class SpaceWalker {
           for (const bool p : either(l.pipeline > 1)) {
             for (const bool d : either(l.data > 1)) {
               // True: spread over nodes.
-              variants_.push_back({gradients, overlap,
-                                   {t ? 1 : l.tensor, d ? 1 : l.data, p ? 1 : l.pipeline}});
+              variants_.push_back(
+                  {gradients, overlap, {t ? 1 : l.tensor, d ? 1 : l.data, p ? 1 : l.pipeline}});
             }
           }
         }
@@ -139,9 +139,9 @@ class SpaceWalker {
   }
 
   void own_schedules(Layout l) {
-    for (const PipelineKind kind : {PipelineKind::k1F1B, PipelineKind::kGPipe,
-                                    PipelineKind::kInterleaved, PipelineKind::kZeroBubble1,
-                                    PipelineKind::kZeroBubble2}) {
+    for (const PipelineKind kind :
+         {PipelineKind::k1F1B, PipelineKind::kGPipe, PipelineKind::kInterleaved,
+          PipelineKind::kZeroBubble1, PipelineKind::kZeroBubble2}) {
       l.schedule = kind;
       l.chunks = 1;
       if (kind == PipelineKind::k1F1B) own_memory(l);

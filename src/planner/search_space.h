@@ -16,7 +16,7 @@ struct Variant {
 };
 
 struct Family {
-  Layout layout;                       // all but the fields of a variant
+  Layout layout;  // all but the fields of a variant
   const std::vector<Variant>* variants;
 };
 

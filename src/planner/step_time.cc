@@ -25,9 +25,10 @@ LayerTime sum(const StepParts& parts, const Mix& mix) {
   const auto add = [&](Seconds LayerTime::*part) {
     return mix.dense * parts.dense.*part + mix.experts * parts.experts.*part;
   };
-  return {add(&LayerTime::forward), add(&LayerTime::backward_input),
-          add(&LayerTime::weight_gradient), add(&LayerTime::compute), add(&LayerTime::recompute),
-          add(&LayerTime::tensor), add(&LayerTime::expert), add(&LayerTime::host)};
+  return {add(&LayerTime::forward),         add(&LayerTime::backward_input),
+          add(&LayerTime::weight_gradient), add(&LayerTime::compute),
+          add(&LayerTime::recompute),       add(&LayerTime::tensor),
+          add(&LayerTime::expert),          add(&LayerTime::host)};
 }
 
 void add_embedding(LayerTime& stage, const EndCost& ends) {
@@ -46,8 +47,8 @@ void add_output(LayerTime& stage, const EndCost& ends) {
 
 struct Stages {
   LayerTime slowest;
-  Seconds all = 0;       // one micro-batch through every stage, both passes
-  LayerTime middle;      // for bubbles of schedules that split the backward pass
+  Seconds all = 0;   // one micro-batch through every stage, both passes
+  LayerTime middle;  // for bubbles of schedules that split the backward pass
 };
 
 Stages stages_of(const Workload& work, const Layout& l, const StepParts& parts) {
@@ -80,8 +81,10 @@ Seconds bubble_of(const Layout& l, const Stages& stages) {
   const LayerTime& one = stages.middle;
   switch (l.schedule) {
     case PipelineKind::kGPipe:
-    case PipelineKind::k1F1B: return others;
-    case PipelineKind::kInterleaved: return others / l.chunks;
+    case PipelineKind::k1F1B:
+      return others;
+    case PipelineKind::kInterleaved:
+      return others / l.chunks;
     // Qi et al. 2024: weight gradients fill the waiting time, once or twice over.
     case PipelineKind::kZeroBubble1:
       return std::max(0.0, others - 2 * (l.pipeline - 1) * one.weight_gradient);
@@ -129,8 +132,8 @@ Seconds data_of(const Workload& work, const Layout& l, const Stages& stages, dou
   }
   if (l.pipeline > 1 && m.tied) {
     const Group pair{2, l.placement.pipeline >= l.pipeline ? 2 : 1};
-    time += all_reduce_seconds(machines, pair,
-                               embedding_parameters(m) / l.tensor * f.gradient_bytes);
+    time +=
+        all_reduce_seconds(machines, pair, embedding_parameters(m) / l.tensor * f.gradient_bytes);
   }
   return time;
 }
@@ -215,8 +218,8 @@ LayerTime layer_time(const BlockCost& b, const Framework& f, Recompute recompute
   time.recompute = again;
   time.tensor = b.tensor_forward + b.tensor_backward;
   time.expert = b.expert_forward + b.expert_backward;
-  time.host = std::max(0.0, host_forward - device_forward) +
-              std::max(0.0, host_backward - device_backward);
+  time.host =
+      std::max(0.0, host_forward - device_forward) + std::max(0.0, host_backward - device_backward);
   return time;
 }
 

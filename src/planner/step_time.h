@@ -16,8 +16,8 @@ struct StepTime {
   Seconds bubble = 0;     // waiting for other stages
   Seconds host = 0;       // waiting for the host to issue work
   Seconds optimizer = 0;
-  Seconds offload = 0;    // transfers to the host's memory, not hidden
-  Seconds other = 0;      // once per step
+  Seconds offload = 0;  // transfers to the host's memory, not hidden
+  Seconds other = 0;    // once per step
 
   Seconds total() const {
     return compute + recompute + tensor + expert + pipeline + data + bubble + host + optimizer +

@@ -124,10 +124,10 @@ Result<Transformer> find_transformer(const std::string& name) {
     if (!text.ok()) return text.error();
     return parse_transformer({name, *text});
   }
-  return Error{ErrorKind::kNotFound,
-               fmt::format("no model is named {} and no file is{}", shown(name),
-                           did_you_mean(name, known)),
-               "weft plan search --list prints the catalogue; a path to YAML or config.json works"};
+  return Error{
+      ErrorKind::kNotFound,
+      fmt::format("no model is named {} and no file is{}", shown(name), did_you_mean(name, known)),
+      "weft plan search --list prints the catalogue; a path to YAML or config.json works"};
 }
 
 }  // namespace weft::planner

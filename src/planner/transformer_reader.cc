@@ -52,7 +52,8 @@ Transformer read_hugging_face(YamlFields& fields, const std::string& path) {
   const auto pick = [&](const char* usual, const char* old) { return gpt2 ? old : usual; };
   m.name = null_or_absent(fields, "_name_or_path") ? "" : fields.text("_name_or_path", path);
   if (m.name.empty()) m.name = path;
-  const char *layers = pick("num_hidden_layers", "n_layer"), *hidden = pick("hidden_size", "n_embd"),
+  const char *layers = pick("num_hidden_layers", "n_layer"),
+             *hidden = pick("hidden_size", "n_embd"),
              *heads = pick("num_attention_heads", "n_head");
   for (const char* key : {layers, hidden, heads, "vocab_size"}) fields.require(key);
   m.layers = whole(fields, layers, 1, 1, kMostLayers);
@@ -69,12 +70,10 @@ Transformer read_hugging_face(YamlFields& fields, const std::string& path) {
                    static_cast<int>(std::min<std::int64_t>(4LL * m.hidden, kMost)));
   m.gated = !gpt2;
   m.dropout = gpt2;
-  m.tied = null_or_absent(fields, "tie_word_embeddings")
-               ? gpt2
-               : fields.flag("tie_word_embeddings", gpt2);
+  m.tied = null_or_absent(fields, "tie_word_embeddings") ? gpt2
+                                                         : fields.flag("tie_word_embeddings", gpt2);
   Experts& e = m.experts;
-  e.count = optional("num_local_experts",
-                     optional("n_routed_experts", optional("num_experts", 0)));
+  e.count = optional("num_local_experts", optional("n_routed_experts", optional("num_experts", 0)));
   if (e.count > 0) {
     e.per_token = optional("num_experts_per_tok", 1);
     e.shared = optional("n_shared_experts", 0);
