@@ -84,6 +84,7 @@ TEST(BenchAllReduce, MeasuresTwoRanksOfEachLibraryThatIsHere) {
       EXPECT_GE(row.at("median_s").get<double>(), row.at("min_s").get<double>());
       EXPECT_GT(row.at("cpu_s_per_gb").get<double>(), 0);
       EXPECT_GE(row.at("iterations").get<int>(), 3);
+      EXPECT_EQ(row.contains("predicted_s"), i % 2 == 0);
     }
     EXPECT_GT(json.at("rows")[2].at("times_floor").get<double>(), 0);
     const auto verdict = json.at("verdict").get<std::string>();

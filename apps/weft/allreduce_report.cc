@@ -94,8 +94,9 @@ std::string AllReduceReport::verdict() const {
 }
 
 std::string report_text(const AllReduceReport& report) {
-  std::vector<std::string> headings = {"size",     "<library", "<algorithm", "median us",  "min us",
-                                       "CPU s/GB", "wrong",    "times best", "times floor"};
+  std::vector<std::string> headings = {"size",        "<library",    "<algorithm", "median us",
+                                       "min us",      "CPU s/GB",    "wrong",      "times best",
+                                       "times floor", "predicted us"};
   if (report.link_bytes_per_s) headings.push_back("of ideal %");
   Table table(headings);
   for (const std::uint64_t size : report.sizes_bytes) {
@@ -110,7 +111,8 @@ std::string report_text(const AllReduceReport& report) {
           three_digits(row.cpu_s_per_gb),
           fmt::format("{}", row.wrong),
           fmt::format("{:.2f}x", row.median_s / fastest(report.rows, size)->median_s),
-          has_floor(report, row) ? three_digits(row.median_s / report.floor_s(size)) : "-"};
+          has_floor(report, row) ? three_digits(row.median_s / report.floor_s(size)) : "-",
+          row.predicted_s ? three_digits(*row.predicted_s * 1e6) : "-"};
       if (report.link_bytes_per_s) {
         cells.push_back(three_digits(report.ideal_s(size) / row.median_s * 100));
       }
@@ -149,6 +151,7 @@ std::string report_json(const AllReduceReport& report) {
                                 {"wrong", row.wrong},           {"rounds", row.rounds},
                                 {"iterations", row.iterations}};
     if (has_floor(report, row)) r["times_floor"] = row.median_s / report.floor_s(row.size_bytes);
+    if (row.predicted_s) r["predicted_s"] = *row.predicted_s;
     if (report.link_bytes_per_s)
       r["share_of_ideal"] = report.ideal_s(row.size_bytes) / row.median_s;
     j["rows"].push_back(std::move(r));

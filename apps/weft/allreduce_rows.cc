@@ -36,6 +36,16 @@ std::optional<nlohmann::json> parse_line(const std::string& line) {
   return json;
 }
 
+std::optional<double> parse_prediction(const std::string& line, std::uint64_t size_bytes) {
+  if (!line.starts_with('{')) return std::nullopt;
+  const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("predicted_s") || !json["predicted_s"].is_number() ||
+      !json.contains("size_bytes") || json["size_bytes"] != size_bytes) {
+    return std::nullopt;
+  }
+  return json["predicted_s"].get<double>();
+}
+
 // An empty sentence when the lines fit together.
 std::string complaint(const std::vector<RankLine>& ranks) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -57,6 +67,7 @@ Result<GroupRun> read_group(const std::string& text, int ranks, std::uint64_t si
   GroupRun run;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
+    if (const auto predicted = parse_prediction(line, size_bytes)) run.predicted_s = predicted;
     const auto json = parse_line(line);
     if (!json || (*json)["size_bytes"].get<double>() != static_cast<double>(size_bytes)) continue;
     const double rank = (*json)["rank"].get<double>();
@@ -94,11 +105,12 @@ AllReduceRow fold_rounds(std::string library, std::string algorithm, std::uint64
                          const std::vector<GroupRun>& rounds) {
   CHECK(!rounds.empty());
   AllReduceRow row{std::move(library), std::move(algorithm), size_bytes};
-  std::vector<double> medians, minima, cpu;
+  std::vector<double> medians, minima, cpu, predicted;
   for (const GroupRun& round : rounds) {
     medians.push_back(median_of(round.times_s));
     minima.push_back(*std::min_element(round.times_s.begin(), round.times_s.end()));
     cpu.push_back(round.cpu_s_per_gb);
+    if (round.predicted_s) predicted.push_back(*round.predicted_s);
     row.wrong += round.wrong;
     row.iterations += static_cast<int>(round.times_s.size());
   }
@@ -106,6 +118,7 @@ AllReduceRow fold_rounds(std::string library, std::string algorithm, std::uint64
   row.min_s = *std::min_element(minima.begin(), minima.end());
   row.cpu_s_per_gb = median_of(cpu);
   row.rounds = static_cast<int>(rounds.size());
+  if (!predicted.empty()) row.predicted_s = median_of(predicted);
   return row;
 }
 

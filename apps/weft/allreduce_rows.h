@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,13 @@ struct GroupRun {
   std::vector<double> times_s;  // of each iteration: that of its slowest rank
   double cpu_s_per_gb = 0;  // user + system of a rank for 10^9 bytes of message, mean over ranks
   std::uint64_t wrong = 0;  // elements, over all ranks
+  // What the library itself expected before it began, by its model; nothing: it has none.
+  std::optional<double> predicted_s = {};
 };
 
 // Reads one line of JSON for each rank, in any order; other lines are passed over, for launchers
-// print some of their own. An error says which rank's line is missing, doubled or not as it must
+// print some of their own; one that has "predicted_s" and the size is the library's expectation. An
+// error says which rank's line is missing, doubled or not as it must
 // be.
 Result<GroupRun> read_group(const std::string& text, int ranks, std::uint64_t size_bytes);
 
@@ -29,6 +33,7 @@ struct AllReduceRow {
   double cpu_s_per_gb = 0;  // median over rounds
   std::uint64_t wrong = 0;  // over all rounds
   int rounds = 0, iterations = 0;
+  std::optional<double> predicted_s = {};  // median over rounds
 };
 
 // Requires: rounds is not empty.

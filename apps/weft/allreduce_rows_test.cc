@@ -28,6 +28,20 @@ TEST(AllReduceRows, AnIterationTakesAsLongAsItsSlowestRank) {
   EXPECT_EQ(run->wrong, 7u);
 }
 
+TEST(AllReduceRows, ALineMayTellWhatWasExpected) {
+  const std::string zero =
+      "{\"rank\":0,\"size_bytes\":1000000,\"times_s\":[1],\"cpu_s\":1,\"iterations\":1,\"wrong\":0}"
+      "\n";
+  const auto plain = read_group(zero, 1, kSize);
+  ASSERT_TRUE(plain.ok());
+  EXPECT_FALSE(plain->predicted_s.has_value());
+  const auto told = read_group(zero + "{\"size_bytes\":1000000,\"predicted_s\":0.25}\n" +
+                                   "{\"size_bytes\":4,\"predicted_s\":9}\n",
+                               1, kSize);
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(told->predicted_s, 0.25);
+}
+
 TEST(AllReduceRows, LinesThatDoNotFitTogetherAreRefused) {
   const std::string zero =
       "{\"rank\":0,\"size_bytes\":1000000,\"times_s\":[1,2],\"cpu_s\":1,\"iterations\":2,\"wrong\":"
@@ -61,9 +75,10 @@ TEST(AllReduceRows, LinesThatDoNotFitTogetherAreRefused) {
 
 TEST(AllReduceRows, ARowIsTheMedianOverRounds) {
   const AllReduceRow row = fold_rounds("some", "ring", kSize,
-                                       {{{1, 3, 2}, 10, 0},      // median 2
-                                        {{8, 8, 9, 9}, 30, 4},   // 8.5
-                                        {{5, 0.5, 6}, 20, 1}});  // 5
+                                       {{{1, 3, 2}, 10, 0, 7},      // median 2
+                                        {{8, 8, 9, 9}, 30, 4, {}},  // 8.5
+                                        {{5, 0.5, 6}, 20, 1, 9}});  // 5
+  EXPECT_EQ(row.predicted_s, 8);
   EXPECT_EQ(row.library, "some");
   EXPECT_EQ(row.algorithm, "ring");
   EXPECT_EQ(row.median_s, 5);

@@ -222,7 +222,8 @@ Verb add_bench_allreduce(CLI::App& bench) {
   verb->add_option("--sizes", a->sizes,
                    "of the message; KB, MB, GB are powers of 1024 (4KB to 256MB)")
       ->delimiter(',');
-  verb->add_option("--against", a->against, "openmpi, mpich, gloo: beside weft (those that are installed)")
+  verb->add_option("--against", a->against,
+                   "openmpi, mpich, gloo: beside weft (those that are installed)")
       ->delimiter(',');
   verb->add_option("--rounds", a->rounds, "fresh groups of each library for each size (5)")
       ->check(whole_number_from(1, 1000));

@@ -163,13 +163,11 @@ Verb add_bench_command(CLI::App& app) {
       "example: weft bench flows --hosts 65536 --flows 65536 --json\n"
       "         weft bench flows --pattern ring --hosts 16384\n"
       "         weft bench allreduce --ranks 4 --sizes 4KB,1MB,64MB\n"
-      "         weft bench start --ranks 8,32,64
-"
-      "         weft bench explain --ranks 4 --bytes 1MB
-"
+      "         weft bench start --ranks 8,32,64\n"
+      "         weft bench explain --ranks 4 --bytes 1MB\n"
       "         weft bench codec --codec int8 topk:rate=0.01");
-  const std::vector<Verb> verbs = {add_flows(*bench),       add_bench_allreduce(*bench),
-                                   add_bench_start(*bench), add_bench_codec(*bench),
+  const std::vector<Verb> verbs = {add_flows(*bench),         add_bench_allreduce(*bench),
+                                   add_bench_start(*bench),   add_bench_codec(*bench),
                                    add_bench_explain(*bench), add_bench_rank(*bench),
                                    add_bench_survive(*bench)};
   return {bench, [verbs] {

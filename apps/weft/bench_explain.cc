@@ -10,16 +10,19 @@
 
 #include "base/quantity.h"
 #include "base/table.h"
-#include "runtime/choice.h"
+#include "rank_processes.h"
+#include "runtime/chooser.h"
 
 namespace weft {
 namespace {
 
 using Operation = collective::Operation;
 
+constexpr int kMostMeasured = 64;  // processes on this machine
+
 struct ExplainArguments {
   int ranks = 0, hosts = 1;
-  std::string bytes, operation = "all-reduce";
+  std::string bytes, operation = "all-reduce", links, arena;
   bool json = false;
 };
 
@@ -39,51 +42,100 @@ int complain(const std::string& what, const std::string& hint) {
 
 std::string microseconds(Seconds time) { return three_digits(1e6 * time); }
 
+nlohmann::ordered_json as_json(const runtime::LinkSpeed& link) {
+  return {{"message_s", link.message_s}, {"bytes_per_s", link.bytes_per_s}};
+}
+
 void print_json(const ExplainArguments& a, double bytes, const runtime::GroupShape& shape,
                 const runtime::Choice& choice) {
+  const auto or_null = [](Seconds time) {
+    return time == kNever ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(time);
+  };
   nlohmann::ordered_json json = {{"schema", 1},
                                  {"operation", a.operation},
                                  {"ranks", a.ranks},
                                  {"hosts", a.hosts},
                                  {"bytes", bytes},
                                  {"algorithm", choice.algorithm},
-                                 {"expected_s", choice.expected_s},
+                                 {"expected_s", or_null(choice.expected_s)},
                                  {"slice_bytes", choice.slice_bytes}};
-  json["model"] = {{"message_s", shape.costs.message_s},
-                   {"bytes_per_s", shape.costs.bytes_per_s},
-                   {"reduce_bytes_per_s", shape.costs.reduce_bytes_per_s}};
+  json["links"] = {{"measured", a.links.empty()},
+                   {"text", to_text(shape.links)},
+                   {"same_host", as_json(shape.links.same_host)},
+                   {"other_host", as_json(shape.links.other_host)},
+                   {"add_bytes_per_s", shape.links.add_bytes_per_s}};
   json["considered"] = nlohmann::ordered_json::array();
   for (const runtime::Candidate& candidate : choice.considered) {
     json["considered"].push_back(
-        {{"algorithm", candidate.algorithm}, {"expected_s", candidate.expected_s}});
+        {{"algorithm", candidate.algorithm}, {"expected_s", or_null(candidate.expected_s)}});
   }
   std::fputs((json.dump(2) + "\n").c_str(), stdout);
 }
 
+std::string in_words(const runtime::LinkSpeed& link) {
+  return fmt::format("a message {}, {}", seconds_text(link.message_s),
+                     bytes_per_s_text(link.bytes_per_s));
+}
+
+std::string links_in_words(const ExplainArguments& a, const runtime::LinkSpeeds& links) {
+  std::string text = a.links.empty() ? "links as measured" : "links as given";
+  if (a.hosts < a.ranks) text += "; inside a host: " + in_words(links.same_host);
+  if (a.hosts > 1) text += "; between hosts: " + in_words(links.other_host);
+  return text + fmt::format("; adding {}\n", bytes_per_s_text(links.add_bytes_per_s)) +
+         fmt::format("as text: {}\n", to_text(links));
+}
+
 void print_table(const ExplainArguments& a, double bytes, const runtime::GroupShape& shape,
                  const runtime::Choice& choice) {
+  Seconds least = kNever;
+  for (const runtime::Candidate& one : choice.considered) least = std::min(least, one.expected_s);
   Table table({"<", "<algorithm", "expected us", "times the best"});
   for (const runtime::Candidate& candidate : choice.considered) {
-    table.row({candidate.algorithm == choice.algorithm ? "✓" : "", candidate.algorithm,
-               microseconds(candidate.expected_s),
-               fmt::format("{:.2f}x", candidate.expected_s / std::max(choice.expected_s, 1e-12))});
+    const bool timed = candidate.expected_s != kNever;
+    table.row(
+        {candidate.algorithm == choice.algorithm ? "✓" : "", candidate.algorithm,
+         timed ? microseconds(candidate.expected_s) : "too many messages",
+         timed ? fmt::format("{:.2f}x", candidate.expected_s / std::max(least, 1e-12)) : "-"});
   }
   const std::string slices =
       choice.slice_bytes == 0
           ? "whole"
           : fmt::format("in slices of {} KiB",
                         three_digits(static_cast<double>(choice.slice_bytes) / 1024));
-  std::fputs(
-      fmt::format("{} of {} bytes between {} ranks on {} host{}\n\n{}\n"
-                  "model ({}): a message {} us, a link {} GB/s, adding {} GB/s\n"
-                  "{} it is, {}, expected to take {} us\n",
-                  a.operation, bytes, a.ranks, a.hosts, a.hosts == 1 ? "" : "s", table.text(),
-                  shape.one_host ? "shared memory" : "TCP", microseconds(shape.costs.message_s),
-                  three_digits(1e-9 * shape.costs.bytes_per_s),
-                  three_digits(1e-9 * shape.costs.reduce_bytes_per_s), choice.algorithm, slices,
-                  microseconds(choice.expected_s))
-          .c_str(),
-      stdout);
+  std::fputs(fmt::format("{} of {} bytes between {} ranks on {} host{}\n\n{}\n{}{} it is, {}, "
+                         "expected to take {}\n",
+                         a.operation, bytes, a.ranks, a.hosts, a.hosts == 1 ? "" : "s",
+                         table.text(), links_in_words(a, shape.links), choice.algorithm, slices,
+                         choice.expected_s == kNever ? "what was not timed"
+                                                     : microseconds(choice.expected_s) + " us")
+                 .c_str(),
+             stdout);
+}
+
+// Starts ranks that measure, and takes what they agreed on.
+Result<runtime::LinkSpeeds> measure(int ranks, bool tcp, const std::string& arena) {
+  constexpr double kTimeout_s = 60;
+  const auto lines = run_start(ranks, tcp, 1 << 10, kTimeout_s, arena);
+  if (!lines.ok()) return lines.error();
+  return runtime::parse_links((*lines)[0].at("links").get<std::string>());
+}
+
+// Inside a host by as many ranks as one has, between hosts by one rank of each: over the loopback,
+// unless there is an arena.
+Result<runtime::LinkSpeeds> measured_links(const ExplainArguments& a) {
+  runtime::LinkSpeeds links;
+  if (a.hosts < a.ranks) {
+    const auto inside = measure(a.ranks / a.hosts, false, "");
+    if (!inside.ok()) return inside.error();
+    links = *inside;
+  }
+  if (a.hosts > 1) {
+    const auto between = measure(a.hosts, true, a.arena);
+    if (!between.ok()) return between.error();
+    links.other_host = between->other_host;
+    links.add_bytes_per_s = between->add_bytes_per_s;
+  }
+  return links;
 }
 
 int run(const ExplainArguments& a) {
@@ -93,12 +145,21 @@ int run(const ExplainArguments& a) {
     return complain(fmt::format("{} ranks cannot be {} hosts' alike", a.ranks, a.hosts),
                     "--ranks must be a multiple of --hosts");
   }
+  if (a.links.empty() && std::max(a.hosts, a.ranks / a.hosts) > kMostMeasured) {
+    return complain(fmt::format("{} ranks of one kind are too many to be measured here",
+                                std::max(a.hosts, a.ranks / a.hosts)),
+                    fmt::format("give --links, such as {}", to_text(runtime::LinkSpeeds{})));
+  }
   runtime::GroupShape shape;
   shape.ranks = a.ranks;
   shape.one_host = a.hosts == 1;
   shape.per_host = a.ranks / a.hosts;
-  shape.costs = shape.one_host ? runtime::shared_memory_costs() : runtime::tcp_costs();
-  const runtime::Choice choice = runtime::choose(operations().at(a.operation), *bytes, shape);
+  const auto links = a.links.empty() ? measured_links(a) : runtime::parse_links(a.links);
+  if (!links.ok()) return complain(links.error().what, links.error().hint);
+  shape.links = *links;
+  const runtime::Choice choice = runtime::timed_chooser().choose(
+      operations().at(a.operation), *bytes, shape,
+      {"", !collective::sums(operations().at(a.operation)) || a.ranks == 2});
   a.json ? print_json(a, *bytes, shape, choice) : print_table(a, *bytes, shape, choice);
   return kExitDone;
 }
@@ -116,8 +177,11 @@ Verb add_bench_explain(CLI::App& bench) {
       ->check(CLI::IsMember(names));
   verb->add_option("--hosts", a->hosts, "that the ranks are spread over (1)")
       ->check(CLI::Range(1, 4096));
+  verb->add_option("--links", a->links, "speeds of the links, instead of measuring (WEFT_LINKS)");
+  verb->add_option("--hosts-in", a->arena, "measure between the hosts of the arena with this tag");
   verb->add_flag("--json", a->json, "print JSON");
   verb->footer(
+      "Ranks are started here to measure: with --hosts, over the loopback.\n"
       "example: weft bench explain --ranks 4 --bytes 1MB\n"
       "         weft bench explain --ranks 8 --hosts 2 --bytes 64MB --operation broadcast");
   return {verb, [a] { return run(*a); }};

@@ -10,6 +10,7 @@
 #include "base/stopwatch.h"
 #include "bench/peers/measure.h"
 #include "bench_meeting.h"
+#include "runtime/chooser.h"
 #include "runtime/group.h"
 
 namespace weft {
@@ -61,12 +62,24 @@ Status tell_start(const Arguments& a, runtime::Group& group) {
   if (!met.ok()) return met;
   const runtime::Connections then = settled(group);
   std::fputs(fmt::format("{{\"rank\":{},\"in_group_ns\":{},\"after_start\":{},"
-                         "\"after_all_reduce\":{}}}\n",
-                         a.rank, in_group_ns, in_json(first), in_json(then))
+                         "\"after_all_reduce\":{},\"links\":\"{}\"}}\n",
+                         a.rank, in_group_ns, in_json(first), in_json(then), to_text(group.links()))
                  .c_str(),
              stdout);
   std::fflush(stdout);
   return group.barrier_now({});
+}
+
+// What rank 0 expects of each size, by the schedules and the links that were measured.
+std::string predictions(const Arguments& a, const runtime::Group& group) {
+  std::string lines;
+  for (const std::size_t bytes : a.sizes_bytes) {
+    const runtime::Choice choice = group.explain(runtime::Operation::kAllReduce, bytes);
+    if (a.rank != 0 || choice.expected_s == kNever) continue;
+    lines += fmt::format("{{\"size_bytes\":{},\"predicted_s\":{:.6g},\"algorithm\":\"{}\"}}\n",
+                         bytes, choice.expected_s, choice.algorithm);
+  }
+  return lines;
 }
 
 int run(const Arguments& a) {
@@ -100,7 +113,7 @@ int run(const Arguments& a) {
     const Status status = (*group)->barrier_now({});
     if (!status.ok() && failure.ok()) failure = status;
   };
-  const std::string lines = measure_all_reduce(library, a.sizes_bytes);
+  const std::string lines = predictions(a, **group) + measure_all_reduce(library, a.sizes_bytes);
   if (!failure.ok()) return complain(failure.error());
   std::fputs(lines.c_str(), stdout);
   std::fflush(stdout);

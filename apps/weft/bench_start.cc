@@ -57,26 +57,11 @@ Held held_in(const nlohmann::json& json) {
 
 // From the moment before the first process was started until the last rank was in the group.
 Result<StartRun> start_once(int ranks, bool tcp, std::uint64_t size_bytes, double timeout_s) {
-  const RendezvousFolder rendezvous;
-  if (rendezvous.path().empty()) {
-    return Error{ErrorKind::kIo, "no temporary folder could be made", "is TMPDIR writable?"};
-  }
-  std::vector<std::vector<std::string>> commands;
-  for (int rank = 0; rank < ranks; ++rank) {
-    commands.push_back({own_program(), "bench", "rank", "--start", "--ranks",
-                        fmt::format("{}", ranks), "--rank", fmt::format("{}", rank), "--rendezvous",
-                        rendezvous.path(), "--sizes", fmt::format("{}", size_bytes)});
-    if (tcp) commands.back().push_back("--tcp");
-  }
   const std::int64_t begin_ns = monotonic_ns();
-  const auto ends = run_rank_processes(commands, timeout_s);
-  if (!ends.ok()) return ends.error();
+  const auto lines = run_start(ranks, tcp, size_bytes, timeout_s);
+  if (!lines.ok()) return lines.error();
   StartRun run;
-  for (std::size_t rank = 0; rank < ends->size(); ++rank) {
-    const auto json = nlohmann::json::parse((*ends)[rank].out, nullptr, false);
-    if (!json.is_object()) {
-      return Error{ErrorKind::kIo, fmt::format("rank {} printed no result", rank), ""};
-    }
+  for (const nlohmann::json& json : *lines) {
     const auto in_group_ns = json.at("in_group_ns").get<std::int64_t>();
     run.start_s = std::max(run.start_s, static_cast<double>(in_group_ns - begin_ns) * 1e-9);
     take_most(run.after_start, held_in(json.at("after_start")));

@@ -43,10 +43,8 @@ Verb add_plan_command(CLI::App& app) {
   CLI::App* plan = app.add_subcommand("plan", "how to train a model");
   plan->require_subcommand(1);
   plan->footer(
-      "examples: weft plan pipeline --schedule 1f1b,zb-h1,zb-v --stages 8 --microbatches 32
-"
-      "          weft plan goodput --nodes 2048 --node-mtbf 6333h --checkpoint 10 --restart 5min
-"
+      "examples: weft plan pipeline --schedule 1f1b,zb-h1,zb-v --stages 8 --microbatches 32\n"
+      "          weft plan goodput --nodes 2048 --node-mtbf 6333h --checkpoint 10 --restart 5min\n"
       "          weft plan energy --schedule 1f1b --stages 8 --microbatches 32 --watts 400");
   const std::vector<Verb> verbs = {add_plan_pipeline(*plan),  add_plan_evaluate(*plan),
                                    add_plan_calibrate(*plan), add_plan_search(*plan),

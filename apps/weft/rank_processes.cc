@@ -50,4 +50,35 @@ Result<std::vector<ChildEnd>> run_rank_processes(
   return ends;
 }
 
+Result<std::vector<nlohmann::json>> run_start(int ranks, bool tcp, std::uint64_t size_bytes,
+                                              double timeout_s, const std::string& arena) {
+  const RendezvousFolder rendezvous;
+  if (rendezvous.path().empty()) {
+    return Error{ErrorKind::kIo, "no temporary folder could be made", "is TMPDIR writable?"};
+  }
+  std::vector<std::vector<std::string>> commands(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto& command = commands[static_cast<std::size_t>(rank)];
+    const auto add = [&](const std::vector<std::string>& words) {
+      command.insert(command.end(), words.begin(), words.end());
+    };
+    if (!arena.empty()) add({"ip", "netns", "exec", fmt::format("{}-h{}", arena, rank)});
+    add({own_program(), "bench", "rank", "--start", "--ranks", fmt::format("{}", ranks), "--rank",
+         fmt::format("{}", rank), "--rendezvous", rendezvous.path(), "--sizes",
+         fmt::format("{}", size_bytes)});
+    if (!arena.empty()) add({"--interface", "net0"});
+    if (tcp) add({"--tcp"});
+  }
+  const auto ends = run_rank_processes(commands, timeout_s);
+  if (!ends.ok()) return ends.error();
+  std::vector<nlohmann::json> lines;
+  for (std::size_t rank = 0; rank < ends->size(); ++rank) {
+    lines.push_back(nlohmann::json::parse((*ends)[rank].out, nullptr, false));
+    if (!lines.back().is_object()) {
+      return Error{ErrorKind::kIo, fmt::format("rank {} printed no result", rank), ""};
+    }
+  }
+  return lines;
+}
+
 }  // namespace weft

@@ -31,6 +31,8 @@ constexpr std::size_t size_of(DataType type) {
   return kSizes[static_cast<std::size_t>(type)];
 }
 
+constexpr bool is_float(DataType type) { return type <= DataType::kBfloat16; }
+
 // The word for people and files, as in "bfloat16" and "average".
 std::string_view name_of(DataType type);
 std::string_view name_of(ReduceOp op);

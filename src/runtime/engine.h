@@ -79,6 +79,7 @@ class Engine : private Carrier {
   void mark_step();
   void mark(EventKind kind);
   const Recorder& recorder() const { return recorder_; }
+  void forget_recorded() { recorder_.forget(); }
   // Goes on with other transports; what is under way fails.
   void replace(std::vector<Transport*> transports, const EngineOptions& options);
   // All groups of this epoch.

@@ -76,6 +76,7 @@ Result<GroupOptions> GroupOptions::from_environment() {
   reader.text("WEFT_ADDRESS", options.interface_address);
   reader.text("WEFT_CONGESTION", options.congestion);
   reader.text("WEFT_ALGORITHM", options.algorithm);
+  reader.text("WEFT_LINKS", options.links);
   reader.text("WEFT_RECORD", options.record);
   reader.text("WEFT_LOG_DIR", options.log_dir);
   reader.number("WEFT_HANG_S", 0.1, 30 * kDay, options.hang_s);

@@ -20,6 +20,9 @@
 
 namespace weft::runtime {
 
+struct Choice;
+struct LinkSpeeds;
+
 struct GroupOptions {
   std::string store;      // host:port of the rendezvous store
   Secret secret;          // of the job
@@ -40,7 +43,8 @@ struct GroupOptions {
   bool encrypt = false;
   bool shared_memory = true;  // false: TCP also inside a host
   double credit_bytes = 0;    // under way at a time; 0: 4 MiB inside a host, 16 MiB between hosts
-  std::string algorithm;      // of all-reduce; "": by size
+  std::string algorithm;      // of all-reduce; "": the one expected to be fastest
+  std::string links;          // speeds of the links (links.h); "": measured when the ranks meet
   std::string record;   // the recording goes to this file, with .rankN, at the end and on failure
   std::string log_dir;  // for stacks-rankN.txt on a hang; "": none are saved
   Seconds hang_s = 0;   // after which a late operation asks who is missing; 0: shortly before its
@@ -137,6 +141,11 @@ class Group {
   // Processes that wait to be taken in by the next reform(), as far as this rank knows.
   virtual int joiners() const = 0;
   virtual Connections connections() const = 0;
+  // What was measured when the ranks met, the same on all of them (links.h).
+  virtual LinkSpeeds links() const = 0;
+  // The algorithm that such an operation on `bytes` of float32 in all takes, and what was
+  // considered (chooser.h).
+  virtual Choice explain(Operation operation, std::uint64_t bytes) const = 0;
   // Why the group is broken; empty: it is not.
   virtual std::string broken() const = 0;
   // Seats of those that the last reform() left out.

@@ -374,26 +374,4 @@ std::uint32_t Job::next_sequence(std::uint32_t group, std::uint32_t stream) {
   return sequences_[{group, stream}]++;
 }
 
-GroupShape Job::shape_of(const std::vector<MemberId>& members) const {
-  const std::lock_guard lock(mutex_);
-  GroupShape shape;
-  shape.ranks = static_cast<int>(members.size());
-  std::vector<std::string> hosts;
-  for (const MemberId member : members) {
-    const MemberInfo* info = view_.find(member);
-    hosts.push_back(info == nullptr || info->segment.empty() ? fmt::format("{}", member)
-                                                             : info->host);
-  }
-  const auto per = static_cast<int>(std::count(hosts.begin(), hosts.end(), hosts[0]));
-  shape.one_host = per == shape.ranks;
-  shape.per_host = per;
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    const std::size_t first = i / static_cast<std::size_t>(per) * static_cast<std::size_t>(per);
-    if (hosts[i] != hosts[first]) shape.per_host = 1;
-  }
-  if (shape.per_host > 0 && shape.ranks % shape.per_host != 0) shape.per_host = 1;
-  shape.costs = shape.one_host ? shared_memory_costs() : tcp_costs();
-  return shape;
-}
-
 }  // namespace weft::runtime

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/choice.h"
+#include "runtime/chooser.h"
 #include "runtime/engine.h"
 #include "runtime/group.h"
 #include "runtime/member/mesh.h"
@@ -44,7 +44,13 @@ class Job {
   void leave();
   // The next operation of a stream. Ensures: numbers of one stream rise by one from 0.
   std::uint32_t next_sequence(std::uint32_t group, std::uint32_t stream);
-  // Costs and hosts of the ranks given, by member.
+  // What all ranks agreed on; later memberships keep it.
+  void set_links(const LinkSpeeds& links);
+  // What was recorded and timed until now is not the user's.
+  void begin_watch();
+  // By which those that can share memory are known, by member.
+  std::vector<std::string> hosts_of(const std::vector<MemberId>& members) const;
+  // Links and hosts of the ranks given, by member.
   GroupShape shape_of(const std::vector<MemberId>& members) const;
   // Those of the group that compute longer than the others.
   std::vector<SlowRank> slow_ranks(std::uint32_t group) const;

@@ -17,15 +17,6 @@ constexpr Seconds kStacksWait = 0.2;  // for threads to write their stacks down
 
 }  // namespace
 
-Connections Job::connections() const {
-  Connections held;
-  held.control = mesh_->connections();
-  held.data = static_cast<int>(tcp_->counts().connections);
-  const std::lock_guard lock(mutex_);
-  held.segments = segments_;
-  return held;
-}
-
 void Job::watch_engine() {
   engine_->on_failure([this](const OperationKey& key, const std::string& why) {
     mesh_->tell({key.group, key.epoch, why});
@@ -97,6 +88,12 @@ void Job::take_own_times(const OperationSpec& spec, std::uint64_t step,
             .first;
   }
   place->second.times.take(step, own_us);
+}
+
+void Job::begin_watch() {
+  engine_->forget_recorded();
+  const std::lock_guard lock(times_mutex_);
+  times_.clear();
 }
 
 std::vector<SlowRank> Job::slow_ranks(std::uint32_t group) const {

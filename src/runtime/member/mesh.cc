@@ -71,6 +71,10 @@ void Mesh::begin(const View& view, const MemberInfo& self) {
   });
 }
 
+void Mesh::set_links(const LinkSpeeds& links) {
+  reactor_.call([&] { reform_.set_links(links); });
+}
+
 void Mesh::join(const std::vector<MemberInfo>& members, const MemberInfo& self) {
   reactor_.call([&] {
     joining_ = true;

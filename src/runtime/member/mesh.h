@@ -53,6 +53,7 @@ class Mesh {
   // The rest may be called on any thread.
   // Begins to watch the members of the first membership.
   void begin(const View& view, const MemberInfo& self);
+  void set_links(const LinkSpeeds& links);
   // Asks the members for the way in.
   void join(const std::vector<MemberInfo>& members, const MemberInfo& self);
   void want(const MemberInfo& self);

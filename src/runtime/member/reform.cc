@@ -120,7 +120,7 @@ void Reform::coordinate() {
 }
 
 View Reform::next_view() const {
-  View view{current_.job_epoch, current_.number + 1, {}};
+  View view{current_.job_epoch, current_.number + 1, {}, current_.links};
   std::vector<int> taken;
   for (const auto& [member, ready] : ready_) {
     view.members.push_back(ready.info);

@@ -73,6 +73,8 @@ class Reform {
   Reform(View current, MemberInfo self);
 
   const View& current() const { return current_; }
+  // What the members measured; later memberships keep it.
+  void set_links(const LinkSpeeds& links) { current_.links = links; }
   // The local process wants a new membership. `info` is how it is reached there.
   void want(const MemberInfo& info);
   bool wanted() const { return wanted_; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace weft::runtime {
@@ -65,6 +66,15 @@ Result<MemberInfo> member_in(const Json& object) {
   return info;
 }
 
+Result<LinkSpeeds> links_in(const Json& object) {
+  const auto found = object.find("links");
+  if (found == object.end() || !found->is_array() || found->size() != kLinkNumbers ||
+      !std::all_of(found->begin(), found->end(), [](const Json& n) { return n.is_number(); })) {
+    return bad(fmt::format("'links' must be {} numbers", kLinkNumbers));
+  }
+  return links_of(found->get<std::array<double, kLinkNumbers>>());
+}
+
 }  // namespace
 
 int View::rank_of(MemberId id) const {
@@ -84,7 +94,11 @@ std::string to_text(const MemberInfo& info) { return json_of(info).dump(); }
 std::string to_text(const View& view) {
   Json members = Json::array();
   for (const MemberInfo& member : view.members) members.push_back(json_of(member));
-  return Json{{"job_epoch", view.job_epoch}, {"number", view.number}, {"members", members}}.dump();
+  return Json{{"job_epoch", view.job_epoch},
+              {"number", view.number},
+              {"members", members},
+              {"links", numbers_of(view.links)}}
+      .dump();
 }
 
 Result<MemberInfo> member_from(std::string_view bytes) {
@@ -116,6 +130,9 @@ Result<View> view_from(std::string_view bytes) {
     if (view.find(member->id) != nullptr) return bad(fmt::format("member {} twice", member->id));
     view.members.push_back(std::move(*member));
   }
+  const auto links = links_in(object);
+  if (!links.ok()) return links.error();
+  view.links = *links;
   return view;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "runtime/links.h"
 #include "runtime/transport.h"
 
 namespace weft::runtime {
@@ -26,6 +27,7 @@ struct View {
   std::uint32_t job_epoch = 0;
   std::uint32_t number = 0;
   std::vector<MemberInfo> members;  // by rank, which is by seat
+  LinkSpeeds links = {};            // by which all of them choose algorithms
 
   std::uint32_t epoch() const { return (job_epoch << 20) | number; }
   // -1: it is none.

@@ -36,7 +36,8 @@ void Recorder::add(Event event) {
 
 std::vector<Event> Recorder::events() const {
   const std::uint64_t end = next_.load(std::memory_order_acquire);
-  const std::uint64_t begin = end - std::min<std::uint64_t>(end, mask_ + 1);
+  const std::uint64_t begin = std::max(end - std::min<std::uint64_t>(end, mask_ + 1),
+                                       first_.load(std::memory_order_relaxed));
   std::vector<Event> events;
   events.reserve(static_cast<std::size_t>(end - begin));
   for (std::uint64_t number = begin; number < end; ++number) {

@@ -21,7 +21,11 @@ class Recorder {
   void add(Event event);
   // Those of the last `capacity` that are whole, in order.
   std::vector<Event> events() const;
-  std::uint64_t recorded() const { return next_.load(std::memory_order_relaxed); }
+  std::uint64_t recorded() const {
+    return next_.load(std::memory_order_relaxed) - first_.load(std::memory_order_relaxed);
+  }
+  // What was recorded until now never was.
+  void forget() { first_.store(next_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
 
  private:
   static constexpr std::size_t kWords = sizeof(Event) / 8;
@@ -33,6 +37,7 @@ class Recorder {
 
   std::size_t mask_;
   std::unique_ptr<Cell[]> cells_;
+  std::atomic<std::uint64_t> first_ = 0;  // that counts
   alignas(64) std::atomic<std::uint64_t> next_ = 0;
 };
 

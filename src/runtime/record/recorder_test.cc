@@ -16,6 +16,19 @@ Event event(std::int64_t time_ns) {
   return event;
 }
 
+TEST(RecorderTest, ForgetsWhatCameBefore) {
+  Recorder recorder(4);
+  Event event;
+  for (event.sequence = 0; event.sequence < 6; ++event.sequence) recorder.add(event);
+  recorder.forget();
+  EXPECT_TRUE(recorder.events().empty());
+  EXPECT_EQ(recorder.recorded(), 0u);
+  recorder.add(event);
+  ASSERT_EQ(recorder.events().size(), 1u);
+  EXPECT_EQ(recorder.events()[0].sequence, 6u);
+  EXPECT_EQ(recorder.recorded(), 1u);
+}
+
 TEST(RecorderTest, KeepsTheLastEventsInOrder) {
   Recorder recorder(8);
   EXPECT_TRUE(recorder.events().empty());

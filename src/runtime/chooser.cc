@@ -1,0 +1,163 @@
+#include "runtime/chooser.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "runtime/link_topology.h"
+#include "timing/schedule_run.h"
+
+namespace weft::runtime {
+namespace {
+
+using collective::Operation;
+
+// Choosing must stay cheap beside the first operation; larger schedules are not timed.
+constexpr std::int64_t kMostMessages = 50'000;
+// What is usual on such links stays unless the measured ones promise so much less time: for noise
+// is measured too, and sums should be the same bits in every run unless there is a reason.
+constexpr double kWorthwhile = 0.8, kWorthOtherBits = 0.4;
+
+struct Row {
+  Operation operation;
+  const char* algorithm;
+  bool (*serves)(const GroupShape&);
+};
+
+bool always(const GroupShape&) { return true; }
+bool few(const GroupShape& shape) { return shape.ranks <= 16; }
+bool power(const GroupShape& shape) {
+  return std::has_single_bit(static_cast<unsigned>(shape.ranks));
+}
+bool hosts(const GroupShape& shape) { return !shape.one_host && shape.per_host > 1; }
+
+const Row kRows[] = {
+    {Operation::kAllReduce, "exchange", few},
+    {Operation::kAllReduce, "halving-doubling", power},
+    {Operation::kAllReduce, "ring", always},
+    {Operation::kAllReduce, "hierarchical", hosts},
+    {Operation::kReduceScatter, "ring", always},
+    {Operation::kReduceScatter, "halving-doubling", power},
+    {Operation::kAllGather, "ring", always},
+    {Operation::kAllGather, "bruck", always},
+    {Operation::kBroadcast, "binomial", always},
+    {Operation::kBroadcast, "chain", always},
+    {Operation::kReduce, "binomial", always},
+    {Operation::kReduce, "chain", always},
+    {Operation::kAllToAll, "direct", always},
+    {Operation::kAllToAll, "bruck", always},
+    {Operation::kBarrier, "dissemination", always},
+};
+
+bool one_round(const std::string& algorithm) { return algorithm == "exchange"; }
+
+// Of the rank that adds most, in bytes: every rank adds everything in the exchange, a tree's
+// inner ranks all of each child, and otherwise all ranks share the work.
+double added_bytes(Operation operation, const std::string& algorithm, double n, double p) {
+  if (!collective::sums(operation)) return 0;
+  if (one_round(algorithm)) return n * p;
+  if (operation != Operation::kReduce) return n * (p - 1) / p;
+  return algorithm == "binomial" ? n * std::ceil(std::log2(p)) : n;
+}
+
+class TimedChooser : public Chooser {
+ public:
+  Choice choose(Operation operation, double bytes, const GroupShape& shape,
+                const Wish& wish) const override {
+    GroupShape usual = shape, measured = shape;
+    usual.links = LinkSpeeds{};
+    measured.links = rounded(shape.links);
+    Choice choice;
+    choice.considered = consider(operation, bytes, shape, wish.algorithm);
+    choice.algorithm = wish.algorithm;
+    if (choice.algorithm.empty()) {
+      const double middle = std::exp2(size_class(bytes) - 0.5);
+      const auto often = consider(operation, middle, usual, "");
+      const auto here = consider(operation, middle, measured, "");
+      const std::size_t expected = least_of(often), best = least_of(here);
+      const double worth = wish.any_order ? kWorthwhile : kWorthOtherBits;
+      const bool better = here[best].expected_s < worth * here[expected].expected_s;
+      choice.algorithm = here[better ? best : expected].algorithm;
+    }
+    for (const Candidate& candidate : choice.considered) {
+      if (candidate.algorithm == choice.algorithm) choice.expected_s = candidate.expected_s;
+    }
+    choice.slice_bytes = slice_bytes_of(choice.algorithm, shape);
+    return choice;
+  }
+
+ private:
+  static std::size_t least_of(const std::vector<Candidate>& candidates) {
+    const auto least = std::min_element(
+        candidates.begin(), candidates.end(),
+        [](const Candidate& a, const Candidate& b) { return a.expected_s < b.expected_s; });
+    return static_cast<std::size_t>(least - candidates.begin());
+  }
+
+  static std::vector<Candidate> consider(Operation operation, double bytes, const GroupShape& shape,
+                                         const std::string& wanted) {
+    const Topology topology = link_topology(shape);
+    std::vector<Candidate> candidates;
+    for (const Row& row : kRows) {
+      if (row.operation != operation) continue;
+      if (wanted.empty() ? !row.serves(shape) : row.algorithm != wanted) continue;
+      candidates.push_back(
+          {row.algorithm, time_of(operation, row.algorithm, bytes, shape, topology)});
+    }
+    if (candidates.empty()) {
+      candidates.push_back({wanted, time_of(operation, wanted, bytes, shape, topology)});
+    }
+    return candidates;
+  }
+
+  static Seconds time_of(Operation operation, const std::string& algorithm, double bytes,
+                         const GroupShape& shape, const Topology& topology) {
+    collective::Request request{.operation = operation, .ranks = shape.ranks};
+    if (algorithm == "hierarchical") request.per_node = shape.per_host;
+    const std::size_t slice = slice_bytes_of(algorithm, shape);
+    if (algorithm == "chain" && slice > 0) {
+      constexpr double kMostPieces = 64;  // slices follow each other as pieces of a pipeline do
+      request.chunks =
+          static_cast<int>(std::clamp(bytes / static_cast<double>(slice), 1.0, kMostPieces));
+    }
+    const auto schedule = collective::generate(algorithm, request);
+    if (!schedule.ok()) return kNever;
+    ScheduleTask task{&*schedule, &topology, {}, bytes, {}, false, kMostMessages};
+    task.placement.vertex.resize(static_cast<std::size_t>(schedule->endpoints()));
+    std::iota(task.placement.vertex.begin(), task.placement.vertex.end(), 0);
+    const ScheduleTime run = run_schedule(task);
+    if (run.gave_up) return kNever;
+    const LinkSpeed& link = shape.one_host ? shape.links.same_host : shape.links.other_host;
+    // Calls are compared before, but in the exchange.
+    const double rounds = one_round(algorithm) || operation == Operation::kBarrier
+                              ? 0
+                              : std::ceil(std::log2(shape.ranks));
+    return run.time_s + rounds * link.message_s +
+           added_bytes(operation, algorithm, bytes, shape.ranks) / shape.links.add_bytes_per_s;
+  }
+};
+
+}  // namespace
+
+// Slices keep what is under way in the cache, and let a round of one overlap that of another; a
+// slice should still be large against the cost of a message. By usual speeds: where slices end
+// decides in which order elements are added.
+std::size_t slice_bytes_of(const std::string& algorithm, const GroupShape& shape) {
+  if (one_round(algorithm)) return 0;
+  const LinkSpeeds usual;
+  const LinkSpeed& link = shape.one_host ? usual.same_host : usual.other_host;
+  const double least = 8 * link.message_s * link.bytes_per_s * shape.ranks;
+  return static_cast<std::size_t>(std::max(least, shape.one_host ? 0x1p19 : 0x1p20));
+}
+
+int size_class(double bytes) {
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max(bytes, 0.0))));
+}
+
+const Chooser& timed_chooser() {
+  static const TimedChooser chooser;
+  return chooser;
+}
+
+}  // namespace weft::runtime

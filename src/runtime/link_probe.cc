@@ -1,0 +1,168 @@
+#include "runtime/link_probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/stopwatch.h"
+#include "runtime/reduce.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr Seconds kLongStep = 20e-3;  // after which nothing larger is sent
+constexpr Seconds kShortStep = 5e-3;  // up to which it is done again
+// From the first on no group exchanges all with all, which would connect every pair.
+constexpr std::size_t kSizes[] = {256 << 10, 1 << 20, 4 << 20};
+constexpr int kBarriers = 8;
+
+// Ranks that measure one kind of pair together with this one, by rank; others do the same beside.
+struct Part {
+  std::vector<int> ranks;
+  int leader = -1;  // of the whole group, whose numbers count; -1: there is no such pair
+};
+
+// Those of the same host, and those in the same place of each host. A host's first rank leads.
+std::pair<Part, Part> parts_of(const std::vector<std::string>& hosts, int rank) {
+  std::map<std::string, std::vector<int>> ranks;
+  for (std::size_t i = 0; i < hosts.size(); ++i) ranks[hosts[i]].push_back(static_cast<int>(i));
+  Part same, other;
+  same.ranks = ranks.at(hosts[static_cast<std::size_t>(rank)]);
+  const auto place = static_cast<std::size_t>(
+      std::find(same.ranks.begin(), same.ranks.end(), rank) - same.ranks.begin());
+  for (const auto& [host, there] : ranks) {
+    if (there.size() > 1 && (same.leader < 0 || there[0] < same.leader)) same.leader = there[0];
+    if (place < there.size()) other.ranks.push_back(there[place]);
+  }
+  if (ranks.size() > 1) other.leader = 0;
+  std::sort(other.ranks.begin(), other.ranks.end());
+  return {same, other};
+}
+
+Result<Seconds> timed(const std::function<Status()>& what) {
+  const std::int64_t begin = monotonic_ns();
+  const Status status = what();
+  if (!status.ok()) return status.error();
+  return static_cast<double>(monotonic_ns() - begin) * 1e-9;
+}
+
+// Measures one kind of pairs.
+class KindProbe {
+ public:
+  KindProbe(Group& whole, std::shared_ptr<Group> part, int leader, const CallOptions& call)
+      : whole_(whole), part_(std::move(part)), leader_(leader), call_(call) {}
+
+  Status measure(LinkSpeed& link) {
+    Status status = measure_message(link);
+    return status.ok() ? measure_bandwidth(link) : status;
+  }
+
+ private:
+  bool takes_part() const { return part_->size() > 1; }
+
+  // Makes all ranks have what the leader has: by a broadcast, which needs no connection that the
+  // group has not got.
+  Status follow(double& number) {
+    return whole_.broadcast(&number, 1, DataType::kFloat64, leader_, call_)->wait();
+  }
+
+  Status measure_message(LinkSpeed& link) {
+    Seconds least = kNever;
+    for (int i = 0; i < kBarriers && takes_part(); ++i) {
+      const auto once = timed([&] { return part_->barrier_now(call_); });
+      if (!once.ok()) return once.error();
+      least = std::min(least, *once);
+    }
+    link.message_s = std::max(least / std::ceil(std::log2(std::max(2, part_->size()))), 1e-9);
+    return follow(link.message_s);
+  }
+
+  Result<Seconds> all_reduce_s(std::size_t bytes, bool again) {
+    Seconds least = kNever;
+    for (int i = 0; i < (again ? 3 : 1) && takes_part(); ++i) {
+      data_.assign(bytes / sizeof(float), 0.0F);
+      const Status met = part_->barrier_now(call_);
+      if (!met.ok()) return met.error();
+      const auto once = timed([&] {
+        return part_->all_reduce_now(data_.data(), data_.size(), DataType::kFloat32, ReduceOp::kSum,
+                                     call_);
+      });
+      if (!once.ok()) return once.error();
+      least = std::min(least, *once);
+    }
+    return least;
+  }
+
+  // Each rank sends 2 (p - 1) / p of the data, so the time by which a larger one takes longer is
+  // that many bytes over the bandwidth.
+  Status measure_bandwidth(LinkSpeed& link) {
+    Seconds before_s = 0;
+    std::size_t before = 0;
+    for (const std::size_t bytes : kSizes) {
+      auto took = all_reduce_s(bytes, before > 0 && before_s < kShortStep);
+      if (!took.ok()) return took.error();
+      Status told = follow(*took);
+      if (!told.ok()) return told;
+      const double p = part_->size();
+      const double moved = 2 * (p - 1) / p * static_cast<double>(bytes - before);
+      if (*took > before_s) link.bytes_per_s = moved / (*took - before_s);
+      before_s = *took;
+      before = bytes;
+      if (*took > kLongStep) break;
+    }
+    return follow(link.bytes_per_s);
+  }
+
+  Group& whole_;
+  std::shared_ptr<Group> part_;
+  int leader_;
+  CallOptions call_;
+  std::vector<float> data_;
+};
+
+// Adding two buffers that the cache holds.
+double measure_adding() {
+  constexpr std::size_t kElements = 32 << 10;
+  constexpr int kPasses = 4;
+  std::vector<float> sum(kElements), other(kElements, 1.0F);
+  Seconds least = kNever;
+  for (int i = 0; i < kPasses; ++i) {
+    const std::int64_t begin = monotonic_ns();
+    auto* target = reinterpret_cast<std::byte*>(sum.data());
+    combine(target, target, reinterpret_cast<const std::byte*>(other.data()), kElements,
+            DataType::kFloat32, ReduceOp::kSum);
+    least = std::min(least, static_cast<double>(monotonic_ns() - begin) * 1e-9);
+  }
+  return kElements * sizeof(float) / std::max(least, 1e-9);
+}
+
+}  // namespace
+
+Result<LinkSpeeds> agree_on_links(Group& group, const LinkSpeeds& links, const CallOptions& call) {
+  auto numbers = numbers_of(links);
+  const Status told =
+      group.broadcast(numbers.data(), numbers.size(), DataType::kFloat64, 0, call)->wait();
+  if (!told.ok()) return told.error();
+  return links_of(numbers);
+}
+
+Result<LinkSpeeds> measure_links(Group& group, const std::vector<std::string>& hosts,
+                                 const CallOptions& call) {
+  LinkSpeeds links;
+  links.add_bytes_per_s = measure_adding();
+  const auto [same, other] = parts_of(hosts, group.rank());
+  for (const auto& [part, link] :
+       {std::pair{&same, &links.same_host}, std::pair{&other, &links.other_host}}) {
+    if (part->leader < 0) continue;
+    auto together = group.subgroup(part->ranks);
+    if (!together.ok()) return together.error();
+    const Status measured = KindProbe(group, *together, part->leader, call).measure(*link);
+    if (!measured.ok()) return measured.error();
+  }
+  return agree_on_links(group, links, call);
+}
+
+}  // namespace weft::runtime
