@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <thread>
 
 #include "runtime/group_testing.h"
@@ -75,6 +76,42 @@ TEST_P(GroupMembership, TheDeathOfARankIsNoticedAndTheOthersGoOn) {
       }
     }
   }
+}
+
+// The victim dies when all have the first bucket of the step and nobody has the second.
+TEST_P(GroupMembership, ADeathBetweenTwoBucketsFailsTheSecondAlone) {
+  constexpr int kRanks = 4, kVictim = 1;
+  Ranks world(kRanks, GetParam());
+  world.start();
+  std::latch first_done(kRanks);
+  world.run([&](int rank, Group& group) {
+    const auto own = static_cast<float>(rank + 1);
+    std::vector<float> first(5000, own), second(5000, 10 * own);
+    const auto sum = [&](std::vector<float>& data, std::uint32_t stream) {
+      CallOptions options;
+      options.stream = stream;
+      return group.all_reduce(data.data(), data.size(), kF32, ReduceOp::kSum, options);
+    };
+    ASSERT_TRUE(sum(first, 0)->wait().ok());
+    for (const float x : first) ASSERT_EQ(x, 10);
+    first_done.arrive_and_wait();
+    if (rank == kVictim) {
+      world.kill(kVictim);
+      return;
+    }
+    const Status failed = sum(second, 1)->wait();
+    ASSERT_FALSE(failed.ok());
+    EXPECT_THAT(failed.error().what, HasSubstr("rank 1 "));
+    // The step was not committed: both buckets again, among those that are left.
+    ASSERT_TRUE(group.reform(2 * time_factor()).ok());
+    first.assign(first.size(), own);
+    second.assign(second.size(), 10 * own);
+    const auto one = sum(first, 0), two = sum(second, 1);
+    ASSERT_TRUE(two->wait().ok());
+    ASSERT_TRUE(one->wait().ok());
+    for (const float x : first) ASSERT_EQ(x, 8);
+    for (const float x : second) ASSERT_EQ(x, 80);
+  });
 }
 
 TEST_P(GroupMembership, ReformingIsQuickWhenAllAskForIt) {
