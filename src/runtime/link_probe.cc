@@ -13,11 +13,10 @@
 namespace weft::runtime {
 namespace {
 
-constexpr Seconds kLongStep = 20e-3;  // after which nothing larger is sent
-constexpr Seconds kShortStep = 5e-3;  // up to which it is done again
-// From the first on no group exchanges all with all, which would connect every pair.
+constexpr Seconds kLongStep = 0.1;    // after which nothing larger is sent
+constexpr Seconds kShortStep = 5e-3;  // up to which one more is cheap
 constexpr std::size_t kSizes[] = {256 << 10, 1 << 20, 4 << 20};
-constexpr int kBarriers = 8;
+constexpr int kRows = 4, kBarriers = 4;
 
 // Ranks that measure one kind of pair together with this one, by rank; others do the same beside.
 struct Part {
@@ -70,45 +69,60 @@ class KindProbe {
   }
 
   Status measure_message(LinkSpeed& link) {
+    // In a row: one that comes late finds the others' messages there and takes no time.
     Seconds least = kNever;
-    for (int i = 0; i < kBarriers && takes_part(); ++i) {
-      const auto once = timed([&] { return part_->barrier_now(call_); });
-      if (!once.ok()) return once.error();
-      least = std::min(least, *once);
+    for (int i = 0; i < kRows && takes_part(); ++i) {
+      const auto row = timed([&] {
+        Status met;
+        for (int barrier = 0; barrier < kBarriers && met.ok(); ++barrier) {
+          met = part_->barrier_now(call_);
+        }
+        return met;
+      });
+      if (!row.ok()) return row.error();
+      least = std::min(least, *row / kBarriers);
     }
     link.message_s = std::max(least / std::ceil(std::log2(std::max(2, part_->size()))), 1e-9);
     return follow(link.message_s);
   }
 
-  Result<Seconds> all_reduce_s(std::size_t bytes, bool again) {
+  // All send to the next rank at once; how long it took until what the one before sent was here.
+  Result<Seconds> shift_s(std::size_t bytes, int times) {
     Seconds least = kNever;
-    for (int i = 0; i < (again ? 3 : 1) && takes_part(); ++i) {
-      data_.assign(bytes / sizeof(float), 0.0F);
+    for (int i = 0; i < times && takes_part(); ++i) {
+      sent_.assign(bytes, std::byte{0});
+      got_.resize(bytes);
       const Status met = part_->barrier_now(call_);
       if (!met.ok()) return met.error();
+      const int ranks = part_->size(), rank = part_->rank();
+      Group::WorkPtr sending;
       const auto once = timed([&] {
-        return part_->all_reduce_now(data_.data(), data_.size(), DataType::kFloat32, ReduceOp::kSum,
-                                     call_);
+        sending = part_->send(sent_.data(), bytes, DataType::kUint8, (rank + 1) % ranks, 0, call_);
+        return part_
+            ->receive(got_.data(), bytes, DataType::kUint8, (rank + ranks - 1) % ranks, 0, call_)
+            ->wait();
       });
+      const Status sent = sending->wait();
       if (!once.ok()) return once.error();
+      if (!sent.ok()) return sent.error();
       least = std::min(least, *once);
     }
     return least;
   }
 
-  // Each rank sends 2 (p - 1) / p of the data, so the time by which a larger one takes longer is
-  // that many bytes over the bandwidth.
+  // The time by which more takes longer.
   Status measure_bandwidth(LinkSpeed& link) {
     Seconds before_s = 0;
     std::size_t before = 0;
     for (const std::size_t bytes : kSizes) {
-      auto took = all_reduce_s(bytes, before > 0 && before_s < kShortStep);
+      // The first finds connections that have not come up to speed.
+      auto took = shift_s(bytes, before == 0 ? 2 : before_s < kShortStep ? 3 : 1);
       if (!took.ok()) return took.error();
-      Status told = follow(*took);
+      const Status told = follow(*took);
       if (!told.ok()) return told;
-      const double p = part_->size();
-      const double moved = 2 * (p - 1) / p * static_cast<double>(bytes - before);
-      if (*took > before_s) link.bytes_per_s = moved / (*took - before_s);
+      if (*took > before_s) {
+        link.bytes_per_s = static_cast<double>(bytes - before) / (*took - before_s);
+      }
       before_s = *took;
       before = bytes;
       if (*took > kLongStep) break;
@@ -120,7 +134,7 @@ class KindProbe {
   std::shared_ptr<Group> part_;
   int leader_;
   CallOptions call_;
-  std::vector<float> data_;
+  std::vector<std::byte> sent_, got_;
 };
 
 // Adding two buffers that the cache holds.

@@ -1,6 +1,7 @@
 // The verbs of `weft bench` that start ranks, and the verbs that those ranks are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -131,6 +132,50 @@ TEST(BenchSurvive, AKilledRankIsLeftOutByTheOthers) {
     EXPECT_TRUE(error);
     EXPECT_EQ(members, (std::vector<int>{0, 2}));
   }
+}
+
+// Removes the arena's hosts also when a test ends early.
+class ArenaHosts {
+ public:
+  ArenaHosts(const std::string& tag, const std::string& words) : tag_(tag) {
+    up_ = script("up " + tag + " " + words) == 0;
+  }
+  ~ArenaHosts() {
+    if (up_) {
+      EXPECT_EQ(script("down " + tag_), 0);
+    }
+  }
+  ArenaHosts(const ArenaHosts&) = delete;
+  ArenaHosts& operator=(const ArenaHosts&) = delete;
+  bool up() const { return up_; }
+
+ private:
+  static int script(const std::string& words) {
+    const auto end =
+        run_child({"/bin/sh", "-c", fixture("../../bench/arena.sh") + " " + words + " 2>&1"}, 120);
+    return end.ok() ? end->code : -1;
+  }
+  std::string tag_;
+  bool up_ = false;
+};
+
+// On an idle machine the two differ by less than a tenth (docs/benchmarks.md); others may share
+// this one.
+TEST(BenchAllReduce, PredictsItsTimeOnShapedLinks) {
+  const std::string tag = "weft-predict-" + std::to_string(getpid());
+  const ArenaHosts arena(tag, "4 200mbit");
+  if (!arena.up()) GTEST_SKIP() << "no network namespaces here (root and iproute2 are needed)";
+  const Scratch scratch;
+  const CommandResult result = run_weft(
+      scratch,
+      "bench allreduce --ranks 4 --sizes 16MB --rounds 1 --against weft --json --hosts-in " + tag);
+  ASSERT_EQ(result.code, 0) << result.err;
+  const auto row = nlohmann::json::parse(result.out).at("rows").at(0);
+  const double predicted = row.at("predicted_s"), took = row.at("median_s");
+  // The wire alone takes 1.5 x 16 MiB / 25 MB/s.
+  EXPECT_GT(predicted, 0.9);
+  EXPECT_GT(took / predicted, 0.75) << row;
+  EXPECT_LT(took / predicted, 1.5) << row;
 }
 
 TEST(BenchExplain, MeasuresHereOrTakesWhatIsGiven) {
