@@ -1,0 +1,182 @@
+#include "runtime/compress/bucket_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/net/bytes.h"
+#include "sync/replica.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x50434357, kVersion = 1;  // "WCCP"
+
+Error broken(const std::string& what) {
+  return Error{ErrorKind::kInvalidInput, "saved compression state: " + what, ""};
+}
+
+void put_state(ByteWriter& out, const codec::CodecState& state) {
+  const std::vector<std::byte> bytes = codec::save(state);
+  out.put(static_cast<std::uint64_t>(bytes.size()));
+  out.put_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+Result<codec::CodecState> get_state(ByteReader& in) {
+  const auto size = in.get<std::uint64_t>();
+  if (!in.ok() || size > in.left()) return broken("it is cut short");
+  return codec::restore(view_of(in.get_text(size)));
+}
+
+// The owners' states of the whole bucket, with fresh ones where a part is missing.
+Result<codec::CodecState> whole_back(const codec::OpaqueCodec& back, std::size_t size,
+                                     std::vector<const BucketState*> owners) {
+  std::sort(owners.begin(), owners.end(),
+            [](const auto* a, const auto* b) { return a->first < b->first; });
+  const codec::CodecState& model = *owners.front()->back;
+  std::vector<codec::CodecState> slices;
+  std::size_t reached = 0;
+  const auto fill_to = [&](std::size_t end) {
+    if (reached == end) return;
+    slices.push_back(back.make_state(end - reached, model.place));
+    slices.back().step = model.step;
+    reached = end;
+  };
+  for (const BucketState* owner : owners) {
+    if (owner->first < reached || owner->back->size > size - owner->first) {
+      return broken(fmt::format("parts of a bucket overlap at value {}", owner->first));
+    }
+    fill_to(owner->first);
+    slices.push_back(*owner->back);
+    reached += owner->back->size;
+  }
+  fill_to(size);
+  if (slices.empty()) return back.make_state(0, model.place);
+  return codec::join(slices);
+}
+
+Result<BucketState> spread_bucket(const codec::Codec& codec,
+                                  const std::vector<const BucketState*>& old,
+                                  const codec::Place& place) {
+  std::vector<codec::CodecState> sent;
+  std::uint64_t step = 0;
+  for (const BucketState* state : old) step = std::max(step, state->sent.step);
+  for (const BucketState* state : old) {
+    sent.push_back(state->sent);
+    sent.back().step = step;  // when a rank is lost, some may have ended the step and others not
+  }
+  auto all = codec::spread(sent, place.ranks);
+  if (!all.ok()) return all.error();
+  BucketState mine;
+  mine.sent = std::move((*all)[place.rank]);
+  const auto* opaque = codec.opaque();
+  if (opaque == nullptr) return mine;
+  const auto part = sync::part_of(mine.sent.size, place.ranks, place.rank);
+  mine.first = part.from;
+  auto whole = whole_back(opaque->back(), mine.sent.size, old);
+  if (!whole.ok()) return whole.error();
+  mine.back = codec::slice(*whole, part.from, part.size);
+  mine.back->place = place;
+  return mine;
+}
+
+// This rank's own states where all of them are of as many ranks as there are now.
+std::vector<BucketStates>::iterator find_own(std::vector<BucketStates>& old,
+                                             const codec::Place& place) {
+  auto own = old.end();
+  for (auto at = old.begin(); at != old.end(); ++at) {
+    if (at->empty()) return old.end();
+    const codec::Place& was = at->begin()->second.sent.place;
+    if (was.ranks != place.ranks || was.ranks != old.size()) return old.end();
+    if (was.rank == place.rank) own = at;
+  }
+  return own;
+}
+
+}  // namespace
+
+BucketState make_bucket_state(const codec::Codec& codec, std::size_t size,
+                              const codec::Place& place) {
+  BucketState state;
+  state.sent = codec.make_state(size, place);
+  if (const auto* opaque = codec.opaque()) {
+    const auto part = sync::part_of(size, place.ranks, place.rank);
+    state.first = part.from;
+    state.back = opaque->back().make_state(part.size, place);
+  }
+  return state;
+}
+
+std::string save_states(const codec::Codec& codec, const BucketStates& states) {
+  ByteWriter out;
+  out.put(kMagic);
+  out.put(kVersion);
+  out.put(static_cast<std::uint32_t>(codec.text().size()));
+  out.put_bytes(codec.text());
+  out.put(static_cast<std::uint32_t>(states.size()));
+  for (const auto& [number, state] : states) {
+    out.put(number);
+    out.put(static_cast<std::uint64_t>(state.first));
+    put_state(out, state.sent);
+    out.put(static_cast<std::uint8_t>(state.back.has_value()));
+    if (state.back) put_state(out, *state.back);
+  }
+  return out.take();
+}
+
+Result<BucketStates> load_states(const codec::Codec& codec, std::span<const std::byte> bytes) {
+  ByteReader in(bytes);
+  if (in.get<std::uint32_t>() != kMagic || in.get<std::uint32_t>() != kVersion) {
+    return broken("it is not one, or of another version");
+  }
+  const std::string text(in.get_text(in.get<std::uint32_t>()));
+  if (text != codec.text()) {
+    return broken(fmt::format("it is of codec '{}', not '{}'", text.substr(0, 100), codec.text()));
+  }
+  BucketStates saved;
+  const auto buckets = in.get<std::uint32_t>();
+  for (std::uint32_t b = 0; in.ok() && b < buckets; ++b) {
+    const auto number = in.get<std::uint32_t>();
+    BucketState state;
+    state.first = in.get<std::uint64_t>();
+    auto sent = get_state(in);
+    if (!sent.ok()) return sent.error();
+    state.sent = std::move(*sent);
+    if (in.get<std::uint8_t>() != 0) {
+      auto back = get_state(in);
+      if (!back.ok()) return back.error();
+      state.back = std::move(*back);
+    }
+    const auto* opaque = codec.opaque();
+    if (state.sent.codec != text || state.back.has_value() != (opaque != nullptr) ||
+        (opaque != nullptr &&
+         (state.back->codec != opaque->back().text() || state.first > state.sent.size ||
+          state.back->size > state.sent.size - state.first))) {
+      return broken(fmt::format("bucket {} does not fit codec '{}'", number, text));
+    }
+    saved[number] = std::move(state);
+  }
+  if (!in.at_end()) return broken("it is cut short, or has bytes to spare");
+  return saved;
+}
+
+Result<BucketStates> spread_states(const codec::Codec& codec, std::vector<BucketStates> old,
+                                   const codec::Place& place) {
+  CHECK(!old.empty());
+  if (const auto own = find_own(old, place); own != old.end()) return std::move(*own);
+  BucketStates mine;
+  for (const auto& [number, state] : old.front()) {
+    std::vector<const BucketState*> states;
+    for (const BucketStates& one : old) {
+      const auto at = one.find(number);
+      if (at == one.end()) return broken(fmt::format("a rank lacks bucket {}", number));
+      states.push_back(&at->second);
+    }
+    auto spread = spread_bucket(codec, states, place);
+    if (!spread.ok()) return spread.error();
+    mine[number] = std::move(*spread);
+  }
+  return mine;
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,225 @@
+#include "runtime/compress/compressed_reduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+
+#include "runtime/compress/exchange_job.h"
+#include "sync/replica.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::uint32_t kFirstStream = 1u << 28;
+constexpr std::uint32_t kStateStream = kFirstStream - 1;
+
+// A task of the crew as others see it. It cannot be taken back: other ranks wait for it.
+class TaskWork : public Work {
+ public:
+  Status wait() override {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return done_; });
+    return status_;
+  }
+  bool done() override {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+  void cancel() override { group_->abandon("a compressed average was cancelled"); }
+  void end(Status status) {
+    {
+      const std::lock_guard lock(mutex_);
+      status_ = std::move(status);
+      done_ = true;
+    }
+    ended_.notify_all();
+  }
+  explicit TaskWork(std::shared_ptr<Group> group) : group_(std::move(group)) {}
+
+ private:
+  const std::shared_ptr<Group> group_;  // shared: the work may outlive the reduce
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool done_ = false;
+  Status status_;
+};
+
+DataType type_of(codec::Element element) {
+  switch (element) {
+    case codec::Element::kFloat32:
+      return DataType::kFloat32;
+    case codec::Element::kFloat16:
+      return DataType::kFloat16;
+    case codec::Element::kBfloat16:
+      return DataType::kBfloat16;
+    case codec::Element::kInt32:
+      return DataType::kInt32;
+    case codec::Element::kUint8:
+      return DataType::kUint8;
+  }
+  CHECK(false);
+}
+
+Status exchange(Group& group, const codec::Exchange& round, const CallOptions& call) {
+  const DataType type = type_of(round.element);
+  if (round.count == 0) return {};
+  if (round.combine == codec::Combine::kBroadcast) {
+    return group
+        .broadcast(round.data.data(), round.count, type, static_cast<int>(round.root), call)
+        ->wait();
+  }
+  const auto op = round.combine == codec::Combine::kSum ? ReduceOp::kSum : ReduceOp::kMax;
+  return group.all_reduce(round.data.data(), round.count, type, op, call)->wait();
+}
+
+// The same error on every rank if one rank has one.
+Status agree(Group& group, const Status& own, const CallOptions& call) {
+  std::int32_t failed = own.ok() ? 0 : group.size() - group.rank();
+  if (const Status status =
+          group.all_reduce(&failed, 1, DataType::kInt32, ReduceOp::kMax, call)->wait();
+      !status.ok()) {
+    return status;
+  }
+  if (failed == 0) return {};
+  const int rank = group.size() - failed;
+  std::string text = own.ok() ? "" : own.error().what;
+  text.resize(240, '\0');
+  if (const Status status =
+          group.broadcast(text.data(), text.size(), DataType::kUint8, rank, call)->wait();
+      !status.ok()) {
+    return status;
+  }
+  return Error{ErrorKind::kInvalidInput, fmt::format("rank {}: {}", rank, text.c_str()), ""};
+}
+
+}  // namespace
+
+CompressedReduce::CompressedReduce(std::shared_ptr<Group> group,
+                                   std::shared_ptr<const codec::Codec> codec, std::uint64_t seed)
+    : group_(std::move(group)), codec_(std::move(codec)), seed_(seed) {}
+CompressedReduce::~CompressedReduce() = default;
+
+codec::Place CompressedReduce::place() const {
+  return {static_cast<std::uint32_t>(group_->rank()), static_cast<std::uint32_t>(group_->size()),
+          seed_};
+}
+
+Group::WorkPtr CompressedReduce::average(std::uint32_t bucket, std::span<float> data,
+                                         const CallOptions& options) {
+  CHECK(bucket < kFirstStream);
+  CallOptions call = options;
+  call.stream = kFirstStream + bucket;
+  if (codec_->text() == "none") {
+    return group_->all_reduce(data.data(), data.size(), DataType::kFloat32, ReduceOp::kAverage,
+                              call);
+  }
+  auto work = std::make_shared<TaskWork>(group_);
+  crew_.begin([this, bucket, data, call, work] {
+    Job job{bucket, data, call, group_->size(), group_->rank()};
+    work->end(run(job));
+  });
+  return work;
+}
+
+Status CompressedReduce::run(Job& job) {
+  BucketState* state = nullptr;
+  Buffers* buffers = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    auto at = states_.find(job.bucket);
+    if (at == states_.end()) {
+      at = states_.emplace(job.bucket, make_bucket_state(*codec_, job.data.size(), place())).first;
+    }
+    state = &at->second;
+    auto& kept = buffers_[job.bucket];
+    if (kept == nullptr) kept = std::make_unique<Buffers>();
+    buffers = kept.get();
+  }
+  // Alike on every rank, as the sizes are.
+  if (state->sent.size != job.data.size()) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("bucket {} has {} values, but {} are remembered of it", job.bucket,
+                             job.data.size(), state->sent.size),
+                 "state of another model, or of another division into buckets"};
+  }
+  const Status status = codec_->linear() != nullptr ? run_linear(job, state->sent)
+                                                    : run_opaque(job, *state, *buffers);
+  if (!status.ok()) return status;
+  codec_->settle(job.data, state->sent);
+  return {};
+}
+
+Status CompressedReduce::run_linear(Job& job, codec::CodecState& state) {
+  auto begun = codec_->linear()->begin(job.data, state);
+  const Status own = begun.ok() ? Status{} : Status{begun.error()};
+  if (const Status status = agree(*group_, own, job.call); !status.ok()) return status;
+  codec::LinearRun& run = **begun;
+  while (!run.done()) {
+    if (const Status status = exchange(*group_, run.exchange(), job.call); !status.ok()) {
+      return status;
+    }
+    if (const Status status = run.next(); !status.ok()) return status;
+  }
+  run.finish(job.data);
+  const float share = 1.0F / static_cast<float>(job.ranks);
+  for (float& value : job.data) value *= share;
+  return {};
+}
+
+std::string CompressedReduce::save() const { return save_states(*codec_, states_); }
+
+Status CompressedReduce::restore(const std::vector<std::string>& saved) {
+  std::vector<BucketStates> all;
+  for (const std::string& bytes : saved) {
+    if (bytes.empty()) continue;
+    auto loaded = load_states(*codec_, std::as_bytes(std::span(bytes)));
+    if (!loaded.ok()) return loaded.error();
+    // Ranks that have not averaged anything yet have nothing to give.
+    if (!loaded->empty()) all.push_back(std::move(*loaded));
+  }
+  BucketStates mine;
+  if (!all.empty()) {
+    auto spread = spread_states(*codec_, std::move(all), place());
+    if (!spread.ok()) return spread.error();
+    mine = std::move(*spread);
+  }
+  const std::lock_guard lock(mutex_);
+  states_ = std::move(mine);
+  return {};
+}
+
+Status CompressedReduce::regroup() {
+  CallOptions call;
+  call.stream = kStateStream;
+  const auto all = gather_strings(*group_, states_.empty() ? "" : save(), call);
+  if (!all.ok()) return all.error();
+  return restore(*all);
+}
+
+Result<std::vector<std::string>> gather_strings(Group& group, const std::string& own,
+                                                const CallOptions& call) {
+  const auto ranks = static_cast<std::size_t>(group.size());
+  const auto length = static_cast<std::int64_t>(own.size());
+  std::vector<std::int64_t> lengths(ranks);
+  if (const Status status =
+          group.all_gather(&length, lengths.data(), 1, DataType::kInt64, call)->wait();
+      !status.ok()) {
+    return status.error();
+  }
+  std::vector<std::string> all(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (lengths[rank] == 0) continue;
+    all[rank] = static_cast<int>(rank) == group.rank()
+                    ? own
+                    : std::string(static_cast<std::size_t>(lengths[rank]), '\0');
+    const Status status = group
+                              .broadcast(all[rank].data(), all[rank].size(), DataType::kUint8,
+                                         static_cast<int>(rank), call)
+                              ->wait();
+    if (!status.ok()) return status.error();
+  }
+  return all;
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,176 @@
+#include "runtime/compress/compressed_reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "runtime/compress/reduce_testing.h"
+#include "runtime/group_testing.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::size_t kSizes[] = {0, 1, 3, 1000, 4099};
+constexpr std::uint64_t kSteps = 3;
+
+#define ASSERT_DONE(status)                        \
+  do {                                             \
+    const Status done_ = (status);                 \
+    ASSERT_TRUE(done_.ok()) << done_.error().what; \
+  } while (false)
+
+// What one rank got and kept.
+struct Outcome {
+  std::vector<std::vector<float>> got;  // by bucket: the means of all steps, one after the other
+  BucketStates states;
+};
+
+// All buckets at once, begun in an order that differs between ranks.
+void train(CompressedReduce& reduce, int rank, std::uint64_t first, Outcome& outcome) {
+  const std::size_t buckets = std::size(kSizes);
+  outcome.got.resize(buckets);
+  for (std::uint64_t step = first; step < first + kSteps; ++step) {
+    std::vector<std::vector<float>> data;
+    for (const std::size_t size : kSizes) data.push_back(gradients(rank, step, size));
+    std::vector<Group::WorkPtr> works;
+    for (std::size_t k = 0; k < buckets; ++k) {
+      const std::size_t b = (k + static_cast<std::size_t>(rank)) % buckets;
+      works.push_back(reduce.average(static_cast<std::uint32_t>(b), data[b]));
+    }
+    for (const auto& work : works) ASSERT_DONE(work->wait());
+    for (std::size_t b = 0; b < buckets; ++b) {
+      outcome.got[b].insert(outcome.got[b].end(), data[b].begin(), data[b].end());
+    }
+  }
+  outcome.states = reduce.states();
+}
+
+// For codecs with plain error feedback: what was given in all steps is what came out and what is
+// still kept, value by value.
+void expect_mass_kept(const std::vector<Outcome>& all, std::size_t b) {
+  const std::size_t size = kSizes[b], ranks = all.size();
+  for (std::size_t i = 0; i < size; ++i) {
+    double given = 0, kept = 0, came = 0;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      for (std::uint64_t step = 0; step < kSteps; ++step) {
+        given += gradient(static_cast<int>(r), step, i) / static_cast<double>(ranks);
+      }
+      const BucketState& state = all[r].states.at(static_cast<std::uint32_t>(b));
+      kept += state.sent.local[0][i] / static_cast<double>(ranks);
+      if (state.back && i >= state.first && i < state.first + state.back->size) {
+        kept += state.back->local[0][i - state.first];
+      }
+    }
+    for (std::uint64_t step = 0; step < kSteps; ++step) came += all[0].got[b][step * size + i];
+    ASSERT_NEAR(given, came + kept, 1e-4) << "value " << i << " of bucket " << b;
+  }
+}
+
+class CompressedRanks : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, CompressedRanks, testing::Values(1, 2, 3, 4, 5));
+
+TEST_P(CompressedRanks, EveryCodecGivesTheSameBitsEverywhereAndLosesNothing) {
+  Ranks world(GetParam());
+  world.start();
+  for (const auto& codec : all_codecs()) {
+    SCOPED_TRACE(codec->text());
+    std::vector<Outcome> all(static_cast<std::size_t>(GetParam()));
+    world.run([&](int rank, Group&) {
+      CompressedReduce reduce(world.group(rank), codec);
+      train(reduce, rank, 0, all[static_cast<std::size_t>(rank)]);
+    });
+    if (HasFatalFailure()) return;
+    for (const Outcome& other : all) EXPECT_TRUE(other.got == all[0].got);
+    if (codec->text() == "none") continue;
+    for (std::size_t b = 0; b < std::size(kSizes); ++b) {
+      const BucketState& state = all[0].states.at(static_cast<std::uint32_t>(b));
+      EXPECT_EQ(state.sent.step, kSteps);
+      const bool plain = state.sent.local.size() == 1 && state.sent.shared.empty() &&
+                         (!state.back || state.back->local.size() == 1);
+      if (plain) expect_mass_kept(all, b);
+    }
+  }
+}
+
+TEST_P(CompressedRanks, HalfPrecisionIsNearTheMeanAndNoneIsTheMean) {
+  Ranks world(GetParam());
+  world.start();
+  for (const auto& [text, near] : {std::pair{"none", 1e-5}, std::pair{"fp16", 5e-3}}) {
+    world.run([&, text = text, near = near](int rank, Group&) {
+      CompressedReduce reduce(world.group(rank), codec_of(text));
+      std::vector<float> data = gradients(rank, 0, 4099);
+      ASSERT_DONE(reduce.average(0, data)->wait());
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        double mean = 0;
+        for (int r = 0; r < GetParam(); ++r) mean += gradient(r, 0, i) / GetParam();
+        ASSERT_NEAR(data[i], mean, near) << text << " value " << i;
+      }
+    });
+  }
+}
+
+TEST(CompressedReduce, WhatOneRankCannotSendIsTheSameErrorEverywhereAndTrainingGoesOn) {
+  Ranks world(4);
+  world.start();
+  for (const std::shared_ptr<const codec::Codec>& codec :
+       {codec_of("int8"), codec_of("fp16"),
+        std::shared_ptr<const codec::Codec>(std::make_shared<WholeNumbers>())}) {
+    std::vector<std::string> errors(4);
+    world.run([&](int rank, Group&) {
+      CompressedReduce reduce(world.group(rank), codec);
+      std::vector<float> data = gradients(rank, 0, 1000);
+      if (rank == 2) data[999] = std::numeric_limits<float>::quiet_NaN();
+      if (rank == 3) data[3] = std::numeric_limits<float>::infinity();
+      const Status status = reduce.average(0, data)->wait();
+      ASSERT_FALSE(status.ok());
+      errors[static_cast<std::size_t>(rank)] = status.error().what;
+      data = gradients(rank, 1, 1000);
+      ASSERT_DONE(reduce.average(1, data)->wait());
+    });
+    EXPECT_NE(errors[0].find("rank "), std::string::npos) << errors[0];
+    for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
+  }
+}
+
+TEST(CompressedReduce, ABucketThatChangesItsSizeIsAnError) {
+  Ranks world(2);
+  world.start();
+  world.run([&](int rank, Group&) {
+    CompressedReduce reduce(world.group(rank), codec_of("int8"));
+    std::vector<float> data(100), longer(101);
+    ASSERT_DONE(reduce.average(0, data)->wait());
+    const Status status = reduce.average(0, longer)->wait();
+    ASSERT_FALSE(status.ok());
+    EXPECT_NE(status.error().what.find("101"), std::string::npos) << status.error().what;
+  });
+}
+
+TEST(CompressedReduce, AfterADeathTheOthersGoOnWithWhatTheyRemember) {
+  Ranks world(4);
+  world.start();
+  const auto codec = codec_of("int8");
+  std::vector<std::unique_ptr<CompressedReduce>> reduces(4);
+  std::vector<Outcome> before(4), after(4);
+  world.run([&](int rank, Group&) {
+    const auto r = static_cast<std::size_t>(rank);
+    reduces[r] = std::make_unique<CompressedReduce>(world.group(rank), codec);
+    train(*reduces[r], rank, 0, before[r]);
+  });
+  reduces[1].reset();
+  world.kill(1);
+  world.run([&](int rank, Group& group) {
+    const auto r = static_cast<std::size_t>(rank);
+    std::vector<float> data = gradients(rank, 9, 4099);
+    EXPECT_FALSE(reduces[r]->average(4, data)->wait().ok());
+    ASSERT_TRUE(group.reform(4 * time_factor()).ok());
+    ASSERT_DONE(reduces[r]->regroup());
+    after[r].states = reduces[r]->states();
+    EXPECT_EQ(after[r].states.at(3).sent.place.ranks, 3U);
+    train(*reduces[r], group.rank(), 10, after[r]);
+  });
+  EXPECT_TRUE(after[0].got == after[2].got);
+  EXPECT_TRUE(after[0].got == after[3].got);
+}
+
+}  // namespace
+}  // namespace weft::runtime
