@@ -1,0 +1,40 @@
+// An average of a Synchroniser under way.
+#pragma once
+
+#include <vector>
+
+#include "runtime/training/synchroniser.h"
+
+namespace weft::runtime {
+
+struct Synchroniser::Operation {
+  sync::Action action;
+  std::vector<float> sum;  // what this rank gives, then the sum; with neighbours what it gives
+  std::size_t coded = 0;   // values of `sum` that went through the codec and are means
+  std::vector<std::vector<float>> heard;  // with neighbours: by place in action.ranks
+  std::vector<Group::WorkPtr> works;
+  bool arrived = false;
+
+  bool done() {
+    for (const auto& work : works) {
+      if (!work->done()) return false;
+    }
+    return true;
+  }
+  // Until nothing uses the memory any more. Gives the first error.
+  Status wait_all() {
+    Status first;
+    for (const auto& work : works) {
+      if (Status status = work->wait(); !status.ok() && first.ok()) first = status;
+    }
+    return first;
+  }
+  Status finish(int ranks) {
+    if (Status status = wait_all(); !status.ok()) return status;
+    for (std::size_t i = 0; i < coded; ++i) sum[i] *= static_cast<float>(ranks);
+    arrived = true;
+    return {};
+  }
+};
+
+}  // namespace weft::runtime

@@ -1,0 +1,331 @@
+#include "runtime/training/synchroniser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/training/sync_operation.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::uint32_t kStream = (1u << 27);  // and above: one for each fragment
+constexpr std::uint32_t kVoteStream = kStream - 1;
+// Values that go through the codec at a time, so that coding one piece hides moving another.
+constexpr std::size_t kPiece = 4 << 20;
+constexpr std::uint32_t kMostPieces = 4096;
+constexpr std::size_t kTotals = 3;
+
+Error unsupported(const std::string& what, const std::string& hint) {
+  return Error{ErrorKind::kUnsupported, what, hint};
+}
+
+Status check(const SyncOptions& options) {
+  const sync::Mode& mode = options.mode;
+  const bool coded = options.codec->text() != "none";
+  if (mode.backup > 0) {
+    return unsupported("backup workers are not run on live ranks", "use ssp or local");
+  }
+  if (mode.participation < 1) {
+    return unsupported(
+        "partial participation is not run on live ranks: those that are not chosen "
+        "take no steps, so that no two ranks would end with the same step",
+        "leave participation at 1");
+  }
+  if (coded && mode.exchange == sync::Exchange::kNeighbours) {
+    return unsupported(fmt::format("sync mode '{}' mixes parameters, which codec '{}' would spoil",
+                                   mode.name, options.codec->text()),
+                       "use codec none");
+  }
+  if (coded && mode.control) {
+    return unsupported(fmt::format("sync mode '{}' adds up control variates exactly", mode.name),
+                       "use codec none");
+  }
+  if (mode.exchange == sync::Exchange::kServers && options.codec->opaque() == nullptr) {
+    return unsupported(
+        fmt::format("codec '{}' needs a sum over all ranks, which sync mode '{}' never has",
+                    options.codec->text(), mode.name),
+        "use one that is not linear, such as int8");
+  }
+  return {};
+}
+
+}  // namespace
+
+Synchroniser::Synchroniser(std::shared_ptr<Group> group, const SyncOptions& options,
+                           std::span<float> parameters)
+    : group_(std::move(group)),
+      options_(options),
+      parameters_(parameters),
+      replica_(options.mode, parameters.size()),
+      reduce_(group_, options.codec, options.seed) {}
+
+Synchroniser::~Synchroniser() { drop_operations(); }
+
+// Their memory must stay until they have ended; how they end no longer matters.
+void Synchroniser::drop_operations() {
+  for (const auto& operation : under_way_) static_cast<void>(operation->wait_all());
+  under_way_.clear();
+}
+
+std::vector<sync::Member> Synchroniser::members() const {
+  std::vector<sync::Member> members(static_cast<std::size_t>(group_->size()));
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    members[rank].rank = static_cast<std::uint32_t>(rank);
+  }
+  return members;
+}
+
+Result<std::unique_ptr<Synchroniser>> Synchroniser::make(std::shared_ptr<Group> group,
+                                                         const SyncOptions& options,
+                                                         std::span<float> parameters) {
+  if (Status status = check(options); !status.ok()) return status.error();
+  std::unique_ptr<Synchroniser> made(new Synchroniser(std::move(group), options, parameters));
+  auto machine = sync::Machine::make(options.mode, made->members(),
+                                     static_cast<std::uint32_t>(made->group_->rank()));
+  if (!machine.ok()) return machine.error();
+  if (Status status =
+          made->group_->broadcast(parameters.data(), parameters.size(), DataType::kFloat32, 0)
+              ->wait();
+      !status.ok()) {
+    return status.error();
+  }
+  if (Status status = made->begin(std::move(*machine)); !status.ok()) return status.error();
+  return made;
+}
+
+Status Synchroniser::begin(sync::Machine machine) {
+  machine_.emplace(std::move(machine));
+  const auto exchange = options_.mode.exchange;
+  if (points_ == nullptr &&
+      (exchange == sync::Exchange::kServers || exchange == sync::Exchange::kNeighbours)) {
+    std::vector<int> all;
+    for (int rank = 0; rank < group_->size(); ++rank) all.push_back(rank);
+    auto points = group_->subgroup(all);
+    if (!points.ok()) return points.error();
+    points_ = std::move(*points);
+  }
+  if (exchange == sync::Exchange::kServers) {
+    shards_ = std::make_unique<ShardService>(points_, options_.codec, options_.mode, parameters_,
+                                             machine_->round());
+    replica_.agree(parameters_);
+  }
+  return act(machine_->start());
+}
+
+std::vector<float>& Synchroniser::agreed() {
+  for (auto& vector : replica_.vectors()) {
+    if (vector.name == "agreed") return *vector.values;
+  }
+  CHECK(false);
+}
+
+bool Synchroniser::needs_gradient() const {
+  return !whole_ || options_.mode.proximal > 0 || options_.mode.control;
+}
+
+Status Synchroniser::before_step(std::span<float> gradient, double loss, double lr) {
+  CHECK_MSG(proceeding_, "a step begins before the last one has ended");
+  if (!needs_gradient()) return {};
+  if (whole_) {
+    replica_.correct(parameters_, gradient);
+    return {};
+  }
+  gradient_ = gradient;
+  proceeding_ = false;
+  return act(machine_->stepped({loss, lr}));
+}
+
+Status Synchroniser::after_step(double loss, double lr) {
+  if (gradients_there_) {  // the optimizer has now used them
+    gradients_there_ = false;
+    return act({});
+  }
+  CHECK_MSG(proceeding_, "a step ends that has not begun");
+  proceeding_ = false;
+  take_arrived();
+  return act(machine_->stepped({loss, lr}));
+}
+
+// Until the machine lets the next step begin, or the optimizer has to use the mean gradient.
+Status Synchroniser::act(sync::Actions actions) {
+  queue_.insert(queue_.end(), actions.begin(), actions.end());
+  while (!proceeding_ && !gradients_there_) {
+    if (queue_.empty()) {
+      if (Status status = finish_first(); !status.ok()) return status;
+      continue;
+    }
+    const sync::Action action = std::move(queue_.front());
+    queue_.pop_front();
+    if (Status status = carry_out(action); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status Synchroniser::carry_out(const sync::Action& action) {
+  using Kind = sync::Action::Kind;
+  switch (action.kind) {
+    case Kind::kAverage:
+      return action.weights.empty() ? average(action) : tell_neighbours(action);
+    case Kind::kApply:
+      return apply(action);
+    case Kind::kExchange:
+      return exchange(action);
+    case Kind::kVote:
+      return vote(action);
+    case Kind::kAgree:
+      replica_.agree(parameters_);
+      return {};
+    case Kind::kProceed:
+      proceeding_ = true;
+      whole_ = action.whole;
+      return {};
+    case Kind::kAnnounce:
+    case Kind::kAdopt:
+      break;
+  }
+  CHECK_MSG(false, "an action that live ranks do not have");
+}
+
+Result<std::shared_ptr<Group>> Synchroniser::group_of(const std::vector<std::uint32_t>& ranks) {
+  if (ranks.size() == static_cast<std::size_t>(group_->size())) return group_;
+  auto& made = subgroups_[ranks];
+  if (made == nullptr) {
+    auto group = group_->subgroup({ranks.begin(), ranks.end()});
+    if (!group.ok()) return group.error();
+    made = std::move(*group);
+  }
+  return made;
+}
+
+Status Synchroniser::average(const sync::Action& action) {
+  auto group = group_of(action.ranks);
+  if (!group.ok()) return group.error();
+  auto operation = std::make_unique<Operation>();
+  operation->action = action;
+  std::vector<float>& sum = operation->sum;
+  sum.resize(replica_.contribution_size(action));
+  replica_.contribute(action, action.what == sync::What::kGradients ? gradient_ : parameters_, sum);
+  CallOptions call;
+  call.stream = kStream + action.fragment;
+  // Parameters themselves are averaged as they are: codecs are for what is small beside them.
+  const bool coded = options_.codec->text() != "none" && action.what != sync::What::kParameters;
+  if (!coded) {
+    operation->works.push_back(
+        (*group)->all_reduce(sum.data(), sum.size(), DataType::kFloat32, ReduceOp::kSum, call));
+  } else {
+    const std::span<float> values = std::span(sum).first(sum.size() - kTotals);
+    operation->coded = values.size();
+    const std::uint32_t first =
+        (action.what == sync::What::kGradients ? 0 : 1 + action.fragment) * kMostPieces;
+    CHECK(values.size() / kPiece < kMostPieces);
+    for (std::uint32_t k = 0; k * kPiece < values.size(); ++k) {
+      const std::size_t from = k * kPiece, size = std::min(kPiece, values.size() - from);
+      operation->works.push_back(reduce_.average(first + k, values.subspan(from, size)));
+    }
+    operation->works.push_back((*group)->all_reduce(sum.data() + values.size(), kTotals,
+                                                    DataType::kFloat32, ReduceOp::kSum, call));
+  }
+  under_way_.push_back(std::move(operation));
+  return {};
+}
+
+Status Synchroniser::tell_neighbours(const sync::Action& action) {
+  auto operation = std::make_unique<Operation>();
+  operation->action = action;
+  operation->sum.assign(parameters_.begin(), parameters_.end());
+  const auto tag = static_cast<std::uint32_t>(action.id & 1023);
+  for (const std::uint32_t to : action.targets) {
+    operation->works.push_back(points_->send(operation->sum.data(), operation->sum.size(),
+                                             DataType::kFloat32, static_cast<int>(to), tag));
+  }
+  const auto self = static_cast<std::uint32_t>(group_->rank());
+  operation->heard.resize(action.ranks.size());
+  for (std::size_t k = 0; k < action.ranks.size(); ++k) {
+    if (action.ranks[k] == self) continue;
+    operation->heard[k].resize(parameters_.size());
+    operation->works.push_back(points_->receive(operation->heard[k].data(), parameters_.size(),
+                                                DataType::kFloat32,
+                                                static_cast<int>(action.ranks[k]), tag));
+  }
+  under_way_.push_back(std::move(operation));
+  return {};
+}
+
+Status Synchroniser::vote(const sync::Action& action) {
+  auto drift = static_cast<float>(replica_.drift(parameters_));
+  if (std::isnan(drift)) drift = std::numeric_limits<float>::infinity();  // as far as can be
+  CallOptions call;
+  call.stream = kVoteStream;
+  if (Status status =
+          group_->all_reduce(&drift, 1, DataType::kFloat32, ReduceOp::kMax, call)->wait();
+      !status.ok()) {
+    return status;
+  }
+  for (auto& next : machine_->voted(action.id, drift)) queue_.push_back(std::move(next));
+  return {};
+}
+
+Status Synchroniser::exchange(const sync::Action& action) {
+  if (Status status = shards_->exchange(action, replica_, agreed(), parameters_); !status.ok()) {
+    return status;
+  }
+  for (auto& next : machine_->answered(action.id)) queue_.push_back(std::move(next));
+  return {};
+}
+
+Status Synchroniser::apply(const sync::Action& action) {
+  const auto at = std::find_if(under_way_.begin(), under_way_.end(), [&](const auto& operation) {
+    return operation->action.id == action.id;
+  });
+  CHECK(at != under_way_.end() && (*at)->arrived);
+  const std::unique_ptr<Operation> operation = std::move(*at);
+  under_way_.erase(at);
+  if (!action.weights.empty()) {
+    std::vector<std::span<const float>> views;
+    for (const auto& heard : operation->heard) {
+      views.emplace_back(heard.empty() ? operation->sum : heard);
+    }
+    replica_.mix(action, views, parameters_);
+    return {};
+  }
+  const bool gradients = action.what == sync::What::kGradients;
+  replica_.apply(action, operation->sum, gradients ? gradient_ : parameters_);
+  gradients_there_ = gradients;
+  return {};
+}
+
+// Waits for the oldest average that has not arrived, and tells the machine.
+Status Synchroniser::finish_first() {
+  const auto at = std::find_if(under_way_.begin(), under_way_.end(),
+                               [](const auto& operation) { return !operation->arrived; });
+  CHECK_MSG(at != under_way_.end(), "nothing is under way and no step may begin");
+  Operation& operation = **at;
+  if (Status status = operation.finish(group_->size()); !status.ok()) return status;
+  sync::Totals totals;
+  if (operation.action.weights.empty()) totals = sync::Replica<float>::totals(operation.sum);
+  for (auto& next : machine_->arrived(operation.action.id, totals)) {
+    queue_.push_back(std::move(next));
+  }
+  return {};
+}
+
+void Synchroniser::take_arrived() {
+  while (std::any_of(under_way_.begin(), under_way_.end(),
+                     [](const auto& operation) { return !operation->arrived; })) {
+    const auto at = std::find_if(under_way_.begin(), under_way_.end(),
+                                 [](const auto& operation) { return !operation->arrived; });
+    if (!(*at)->done()) return;
+    if (!finish_first().ok()) return;  // told again when it is needed
+  }
+}
+
+Status Synchroniser::finish() {
+  drop_operations();
+  if (shards_ == nullptr) return {};
+  return shards_->finish(parameters_);
+}
+
+}  // namespace weft::runtime

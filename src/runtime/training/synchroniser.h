@@ -1,0 +1,99 @@
+// Keeps the parameters of live ranks together under a synchronisation mode: carries out what
+// sync/machine.h asks for around the steps of the user's own optimizer.
+//
+//   for each step:  before_step(gradient);  the optimizer changes `parameters`;  after_step();
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/compress/compressed_reduce.h"
+#include "runtime/group.h"
+#include "runtime/training/shard_service.h"
+#include "sync/machine.h"
+#include "sync/replica.h"
+
+namespace weft::runtime {
+
+struct SyncOptions {
+  sync::Mode mode;
+  std::shared_ptr<const codec::Codec> codec;  // of gradients, ways or pushes; shared by choice
+  std::uint64_t seed = 1;                     // of the codec, the same on all ranks
+};
+
+// Errors of a step are the same on all ranks, but for the death of one. Thread-safety: one thread.
+class Synchroniser {
+ public:
+  // Called by all ranks. Makes all parameters those of rank 0. `parameters` stay where they are.
+  // An error when mode, codec and group do not go together.
+  static Result<std::unique_ptr<Synchroniser>> make(std::shared_ptr<Group> group,
+                                                    const SyncOptions& options,
+                                                    std::span<float> parameters);
+  ~Synchroniser();
+
+  // Whether the next before_step() needs the gradient; else it may be given none.
+  bool needs_gradient() const;
+  // Averages or corrects the gradient, as the mode says.
+  Status before_step(std::span<float> gradient, double loss, double lr);
+  // The optimizer has changed the parameters. Returns when the next step may begin.
+  Status after_step(double loss, double lr);
+  // Called by all ranks at the end: afterwards no step may be taken. Shard servers serve until
+  // then, and all ranks have their parameters; other modes leave the parameters as they are.
+  Status finish();
+
+  const sync::Machine& machine() const { return *machine_; }
+  // By how much clocks at this rank's shard differed at most (SSP).
+  std::uint64_t widest() const { return shards_ ? shards_->widest() : 0; }
+
+  // What this rank would need to go on, as bytes; parameters included, since ranks differ between
+  // averages. Requires: nothing but what may be begun again is under way.
+  std::string save();
+  // Called by all ranks, with what all ranks of some group saved, by rank. The first ranks go on
+  // with what was theirs, others with that of a rank before them; sums of error feedback and
+  // control variates are kept (codec/state.h, sync/replica.h).
+  Status restore(const std::vector<std::string>& saved);
+
+ private:
+  struct Operation;
+  struct Saved;
+
+  Synchroniser(std::shared_ptr<Group> group, const SyncOptions& options,
+               std::span<float> parameters);
+  Status begin(sync::Machine machine);
+  Status act(sync::Actions actions);
+  Status carry_out(const sync::Action& action);
+  Status average(const sync::Action& action);
+  Status tell_neighbours(const sync::Action& action);
+  Status vote(const sync::Action& action);
+  Status exchange(const sync::Action& action);
+  Status apply(const sync::Action& action);
+  Status finish_first();
+  void take_arrived();
+  void drop_operations();
+  Result<std::shared_ptr<Group>> group_of(const std::vector<std::uint32_t>& ranks);
+  std::vector<sync::Member> members() const;
+  std::vector<float>& agreed();
+  static Result<Saved> load(const std::string& bytes);
+
+  const std::shared_ptr<Group> group_;  // shared with the rest of the program
+  const SyncOptions options_;
+  const std::span<float> parameters_;
+  std::span<float> gradient_;  // during before_step
+  sync::Replica<float> replica_;
+  std::optional<sync::Machine> machine_;
+  CompressedReduce reduce_;
+  std::shared_ptr<Group> points_;  // of messages between pairs; shared with shards_
+  std::unique_ptr<ShardService> shards_;
+  std::map<std::vector<std::uint32_t>, std::shared_ptr<Group>> subgroups_;
+  std::deque<sync::Action> queue_;
+  std::deque<std::unique_ptr<Operation>> under_way_;
+  bool proceeding_ = false, whole_ = false, gradients_there_ = false;
+};
+
+}  // namespace weft::runtime

@@ -1,0 +1,198 @@
+#include "runtime/training/synchroniser.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "runtime/compress/reduce_testing.h"
+#include "runtime/group_testing.h"
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::size_t kSize = 301;
+constexpr float kRate = 0.05F;
+
+#define ASSERT_DONE(status)                        \
+  do {                                             \
+    const Status done_ = (status);                 \
+    ASSERT_TRUE(done_.ok()) << done_.error().what; \
+  } while (false)
+
+// Rank r pulls towards centre(r); together they pull towards the mean of the centres.
+float centre(int rank, std::size_t i) {
+  return static_cast<float>(std::sin(static_cast<double>(i)) + 0.3 * rank);
+}
+float optimum(int ranks, std::size_t i) {
+  return static_cast<float>(std::sin(static_cast<double>(i)) + 0.15 * (ranks - 1));
+}
+
+SyncOptions options_of(const std::string& mode, const std::string& codec) {
+  return {sync::parse_mode(mode).value(), codec_of(codec), 1};
+}
+
+// Plain gradient descent on this rank's own objective.
+Status take_steps(Synchroniser& sync, std::span<float> x, int rank, int steps) {
+  std::vector<float> gradient(x.size());
+  for (int step = 0; step < steps; ++step) {
+    double loss = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      gradient[i] = x[i] - centre(rank, i);
+      loss += 0.5 * gradient[i] * gradient[i];
+    }
+    if (Status status = sync.before_step(gradient, loss, kRate); !status.ok()) return status;
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= kRate * gradient[i];
+    if (Status status = sync.after_step(loss, kRate); !status.ok()) return status;
+  }
+  return {};
+}
+
+struct Case {
+  const char* mode;
+  const char* codec;
+  double near;  // how near to the optimum it must come; gossip and servers end where they are
+  bool equal;   // all ranks end with the same bits
+};
+const Case kCases[] = {
+    {"bsp", "none", 1e-3, true},
+    {"bsp", "int8", 1e-2, true},
+    {"local:period=4", "none", 1e-3, true},
+    {"local:period=4", "int8", 1e-2, true},
+    {"local:period=4", "int4", 5e-2, true},
+    {"local:adaptive", "none", 1e-3, true},
+    {"local:period=8,overlap=3", "none", 0.2, false},
+    {"post-local:warmup=20,period=5", "int8", 1e-2, true},
+    {"hierarchical:inner=2,outer=4,group=2", "none", 1e-3, true},
+    {"diloco:period=5", "none", 0.1, true},
+    {"diloco:period=5", "int4", 0.1, true},
+    {"diloco:period=8,fragments=4,overlap=1,mixing=0.5", "int8", 0.3, false},
+    {"gossip", "none", 0.2, false},
+    {"gossip:graph=exponential", "none", 0.2, false},
+    {"lazy:threshold=0.0001,check=2", "none", 0.1, false},
+    {"slowmo:period=5,outer_momentum=0.3", "none", 1e-2, true},
+    {"fedprox:period=4", "none", 1e-2, true},
+    {"fednova:period=4", "int8", 1e-2, true},
+    {"scaffold:period=4", "none", 1e-2, true},
+    {"fedadam:period=4,outer_lr=0.05", "none", 0.3, true},
+    {"fedavg:period=4", "bf16", 5e-2, true},
+    {"ssp:bound=2", "none", 0.1, true},
+    {"ssp:bound=2", "int8", 0.1, true},
+    {"asp", "none", 0.3, true},
+    {"asp", "int8", 0.3, true},
+    {"fedbuff:buffer=4,period=2", "int8", 0.5, true},
+};
+
+TEST(Synchroniser, EveryModeBringsRanksToTheCommonOptimum) {
+  Ranks world(4);
+  world.start();
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(fmt::format("{} with {}", c.mode, c.codec));
+    std::vector<std::vector<float>> all(4);
+    world.run([&](int rank, Group&) {
+      auto& x = all[static_cast<std::size_t>(rank)];
+      x.assign(kSize, static_cast<float>(rank));  // rank 0's count
+      auto sync = Synchroniser::make(world.group(rank), options_of(c.mode, c.codec), x);
+      ASSERT_TRUE(sync.ok()) << sync.error().what;
+      ASSERT_DONE(take_steps(**sync, x, rank, 160));
+      ASSERT_DONE((*sync)->finish());
+    });
+    if (HasFatalFailure()) return;
+    for (const auto& x : all) {
+      if (c.equal) {
+        EXPECT_TRUE(x == all[0]);
+      }
+      double worst = 0;
+      for (std::size_t i = 0; i < kSize; ++i) {
+        worst = std::max<double>(worst, std::abs(x[i] - optimum(4, i)));
+      }
+      EXPECT_LE(worst, c.near);
+    }
+  }
+}
+
+TEST(Synchroniser, WhatDoesNotGoTogetherIsRefusedWithASentence) {
+  Ranks world(1);
+  world.start();
+  std::vector<float> x(10);
+  const auto refused = [&](const char* mode, std::shared_ptr<const codec::Codec> codec) {
+    const auto made = Synchroniser::make(world.group(0),
+                                         {sync::parse_mode(mode).value(), std::move(codec), 1}, x);
+    return made.ok() ? std::string() : made.error().what;
+  };
+  EXPECT_NE(refused("gossip", codec_of("int8")).find("gossip"), std::string::npos);
+  EXPECT_NE(refused("scaffold", codec_of("int8")).find("scaffold"), std::string::npos);
+  EXPECT_NE(refused("bsp:backup=1", codec_of("none")).find("backup"), std::string::npos);
+  EXPECT_NE(refused("fedavg:participation=0.5", codec_of("none")).find("participation"),
+            std::string::npos);
+  EXPECT_NE(refused("asp", std::make_shared<WholeNumbers>()).find("whole-numbers"),
+            std::string::npos);
+}
+
+TEST(Synchroniser, AGradientThatIsNoNumberIsAnErrorOnEveryRank) {
+  for (const auto& [mode, codec] :
+       {std::pair{"bsp", "int8"}, std::pair{"local:period=2", "int8"}, std::pair{"asp", "int8"}}) {
+    Ranks world(3);
+    world.start();
+    std::vector<int> failed(3);
+    world.run([&, mode = mode, codec = codec](int rank, Group&) {
+      std::vector<float> x(kSize);
+      auto sync = Synchroniser::make(world.group(rank), options_of(mode, codec), x);
+      ASSERT_TRUE(sync.ok());
+      ASSERT_DONE(take_steps(**sync, x, rank, 2));
+      if (rank == 1) x[7] = std::numeric_limits<float>::quiet_NaN();
+      failed[static_cast<std::size_t>(rank)] = !take_steps(**sync, x, rank, 4).ok();
+    });
+    EXPECT_EQ(failed, (std::vector<int>{1, 1, 1})) << mode;
+  }
+}
+
+// Steps of `before` ranks, saved, then as many of `after` ranks; against the loss on the way.
+class Restored : public testing::TestWithParam<std::tuple<const char*, const char*, int>> {};
+INSTANTIATE_TEST_SUITE_P(Modes, Restored,
+                         testing::Combine(testing::Values("bsp", "local:period=4",
+                                                          "diloco:period=4", "scaffold:period=4",
+                                                          "ssp:bound=2", "asp"),
+                                          testing::Values("none", "int8"),
+                                          testing::Values(3, 4, 6)));
+
+TEST_P(Restored, GoesOnWithAnotherNumberOfRanks) {
+  const auto [mode, codec, after] = GetParam();
+  if (std::string(mode).starts_with("scaffold") && std::string(codec) != "none") return;
+  std::vector<std::string> saved(4);
+  {
+    Ranks world(4);
+    world.start();
+    world.run([&, mode = mode, codec = codec](int rank, Group& group) {
+      std::vector<float> x(kSize);
+      auto sync = Synchroniser::make(world.group(rank), options_of(mode, codec), x);
+      ASSERT_TRUE(sync.ok());
+      ASSERT_DONE(take_steps(**sync, x, rank, 40));
+      ASSERT_DONE(group.barrier_now());
+      saved[static_cast<std::size_t>(rank)] = (*sync)->save();
+      ASSERT_DONE((*sync)->finish());
+    });
+    if (HasFatalFailure()) return;
+  }
+  Ranks world(after);
+  world.start();
+  world.run([&, mode = mode, codec = codec, after = after](int rank, Group&) {
+    std::vector<float> x(kSize, 99.0F);
+    auto sync = Synchroniser::make(world.group(rank), options_of(mode, codec), x);
+    ASSERT_TRUE(sync.ok());
+    EXPECT_FALSE((*sync)->restore({saved[0].substr(0, 100)}).ok());
+    ASSERT_DONE((*sync)->restore(saved));
+    EXPECT_LT(std::abs(x[5] - optimum(4, 5)), 1.0F);  // not where it would begin
+    EXPECT_GE((*sync)->machine().step(), 1U);
+    ASSERT_DONE(take_steps(**sync, x, rank, 160));
+    ASSERT_DONE((*sync)->finish());
+    double worst = 0;
+    for (std::size_t i = 0; i < kSize; ++i) {
+      worst = std::max<double>(worst, std::abs(x[i] - optimum(after, i)));
+    }
+    EXPECT_LE(worst, std::string(mode) == "asp" ? 0.3 : 0.1);
+  });
+}
+
+}  // namespace
+}  // namespace weft::runtime
