@@ -15,6 +15,7 @@
 #include "bench_rank.h"
 #include "bench_start.h"
 #include "bench_survive.h"
+#include "bench_training.h"
 #include "fabric/flow_load.h"
 #include "simgrid_peer.h"
 
@@ -169,7 +170,7 @@ Verb add_bench_command(CLI::App& app) {
   const std::vector<Verb> verbs = {add_flows(*bench),         add_bench_allreduce(*bench),
                                    add_bench_start(*bench),   add_bench_codec(*bench),
                                    add_bench_explain(*bench), add_bench_rank(*bench),
-                                   add_bench_survive(*bench)};
+                                   add_bench_survive(*bench), add_bench_training(*bench)};
   return {bench, [verbs] {
             for (const Verb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();

@@ -1,6 +1,7 @@
 // The extension module weft._torch. Python's side of it is weft/torch.py.
 // Our headers come first: glog, which torch brings, also defines CHECK.
 #include "bindings/python/torch_backend.h"
+#include "bindings/python/torch_training.h"
 #include "runtime/net/store.h"
 
 #include <pybind11/chrono.h>
@@ -159,6 +160,51 @@ void define_group(py::module_& module) {
       .def("subgroup", &subgroup, py::arg("ranks"), py::arg("id"), py::arg("timeout"), Release());
 }
 
+std::vector<py::bytes> bytes_of(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+void define_training(py::module_& module) {
+  using Release = py::call_guard<py::gil_scoped_release>;
+  py::class_<Compressor>(module, "Compressor")
+      .def(py::init<Handle, const std::string&, std::uint64_t>(), py::arg("group"),
+           py::arg("codec"), py::arg("seed"))
+      .def("average", &Compressor::average, py::arg("bucket"), py::arg("tensor"),
+           py::arg("priority"), Release())
+      .def_property_readonly("codec", &Compressor::codec)
+      .def("save", [](const Compressor& self) { return py::bytes(self.save()); })
+      .def("restore", &Compressor::restore, py::arg("saved"), Release())
+      .def("regroup", &Compressor::regroup, Release());
+  py::class_<TrainingSync>(module, "TrainingSync")
+      .def(py::init<Handle, const std::string&, const std::string&, const at::Tensor&,
+                    std::uint64_t>(),
+           py::arg("group"), py::arg("codec"), py::arg("mode"), py::arg("parameters"),
+           py::arg("seed"), Release())
+      .def("needs_gradient", &TrainingSync::needs_gradient)
+      .def("before_step", &TrainingSync::before_step, py::arg("gradient"), py::arg("loss"),
+           py::arg("lr"), Release())
+      .def("after_step", &TrainingSync::after_step, py::arg("loss"), py::arg("lr"), Release())
+      .def("finish", &TrainingSync::finish, Release())
+      .def("save", [](TrainingSync& self) { return py::bytes(self.save()); })
+      .def("restore", &TrainingSync::restore, py::arg("saved"), Release())
+      .def_property_readonly("step", &TrainingSync::step)
+      .def_property_readonly("round", &TrainingSync::round)
+      .def_property_readonly("widest", &TrainingSync::widest);
+  module.def("codec_text", &codec_text, py::arg("codec"));
+  module.def("mode_facts", [](const std::string& mode) {
+    const ModeFacts facts = mode_facts(mode);
+    return py::make_tuple(facts.text, facts.codec, facts.gradients, facts.needs_loss);
+  });
+  module.def("gather", [](TorchBackend& group, const std::string& own) {
+    std::vector<std::string> all;
+    {
+      const py::gil_scoped_release release;
+      all = gather_texts(group, own);
+    }
+    return bytes_of(all);
+  });
+}
+
 }  // namespace
 }  // namespace weft::bindings
 
@@ -172,6 +218,7 @@ PYBIND11_MODULE(_torch, module) {
       .def("then", &OrderedFuture::then)
       .def("wait", &OrderedFuture::wait, py::call_guard<py::gil_scoped_release>())
       .def("add_done_callback", &OrderedFuture::add_done_callback);
+  define_training(module);
   py::class_<StreamScope>(module, "StreamScope")
       .def(py::init<std::uint32_t, double>(), py::arg("stream"), py::arg("priority") = 0.0)
       .def("__enter__", &StreamScope::enter)

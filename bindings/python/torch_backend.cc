@@ -76,6 +76,14 @@ TorchBackend::WorkHandle TorchBackend::issue(Begun begun, Millis timeout, const 
   return c10::make_intrusive<WeftWork>(live_rank(), std::move(begun), completer_);
 }
 
+TorchBackend::WorkHandle TorchBackend::under_way(OpType type, Parts parts, Tensors outputs) {
+  Begun begun;
+  begun.type = type;
+  begun.parts = std::move(parts);
+  begun.outputs = std::move(outputs);
+  return c10::make_intrusive<WeftWork>(live_rank(), std::move(begun), completer_);
+}
+
 TorchBackend::WorkHandle TorchBackend::broadcast(Tensors& tensors,
                                                  const c10d::BroadcastOptions& options) {
   const InPlace data(only_tensor(tensors, "broadcast"));

@@ -64,6 +64,8 @@ class TorchBackend : public TorchGroup {
   Millis timeout() const { return timeout_; }
   int live_size() const { return group_->size(); }
   int live_rank() const { return group_->rank(); }
+  // What was begun on the group itself, as torch sees it. Its callbacks have no place in the order.
+  WorkHandle under_way(c10d::OpType type, Parts parts, Tensors outputs);
   // Group::reform(); the order of calls begins anew.
   runtime::Membership reform(double deadline_s);
 

@@ -16,8 +16,11 @@ import torch
 import torch.distributed as dist
 
 from weft import _torch as _native
+from weft.training import Wrapped, finish_all, wrap
 
-__all__ = ["ProcessGroup", "ddp_hook", "init_elastic", "install", "leave", "stream"]
+__all__ = [
+    "ProcessGroup", "Wrapped", "ddp_hook", "init_elastic", "install", "leave", "stream", "wrap",
+]
 
 ProcessGroup = _native.ProcessGroup
 
@@ -150,6 +153,10 @@ def _create(options: Any, _: Any) -> ProcessGroup:
 def _at_exit() -> None:
     # A process that ends by an exception is lost, not leaving: the others must hear an error.
     if not hasattr(sys, "last_type"):
+        try:
+            finish_all()
+        except RuntimeError as error:  # a rank was lost: what is left to do is to say goodbye
+            print(f"weft: {error}", file=sys.stderr)
         leave(_LEAVE_TOGETHER_S)
 
 

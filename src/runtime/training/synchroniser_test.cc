@@ -12,7 +12,8 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::size_t kSize = 301;
-constexpr float kRate = 0.05F;
+constexpr int kSteps = 60;
+constexpr float kRate = 0.15F;
 
 #define ASSERT_DONE(status)                        \
   do {                                             \
@@ -94,7 +95,7 @@ TEST(Synchroniser, EveryModeBringsRanksToTheCommonOptimum) {
       x.assign(kSize, static_cast<float>(rank));  // rank 0's count
       auto sync = Synchroniser::make(world.group(rank), options_of(c.mode, c.codec), x);
       ASSERT_TRUE(sync.ok()) << sync.error().what;
-      ASSERT_DONE(take_steps(**sync, x, rank, 160));
+      ASSERT_DONE(take_steps(**sync, x, rank, kSteps));
       ASSERT_DONE((*sync)->finish());
     });
     if (HasFatalFailure()) return;
@@ -147,18 +148,20 @@ TEST(Synchroniser, AGradientThatIsNoNumberIsAnErrorOnEveryRank) {
   }
 }
 
-// Steps of `before` ranks, saved, then as many of `after` ranks; against the loss on the way.
-class Restored : public testing::TestWithParam<std::tuple<const char*, const char*, int>> {};
-INSTANTIATE_TEST_SUITE_P(Modes, Restored,
-                         testing::Combine(testing::Values("bsp", "local:period=4",
-                                                          "diloco:period=4", "scaffold:period=4",
-                                                          "ssp:bound=2", "asp"),
-                                          testing::Values("none", "int8"),
-                                          testing::Values(3, 4, 6)));
+struct Restart {
+  const char* mode;
+  const char* codec;
+  int after;  // ranks; there were 4
+};
+class Restored : public testing::TestWithParam<Restart> {};
+INSTANTIATE_TEST_SUITE_P(
+    Modes, Restored,
+    testing::Values(Restart{"bsp", "int8", 3}, Restart{"local:period=4", "int8", 6},
+                    Restart{"diloco:period=4", "none", 3}, Restart{"scaffold:period=4", "none", 6},
+                    Restart{"ssp:bound=2", "int8", 3}, Restart{"asp", "none", 4}));
 
 TEST_P(Restored, GoesOnWithAnotherNumberOfRanks) {
   const auto [mode, codec, after] = GetParam();
-  if (std::string(mode).starts_with("scaffold") && std::string(codec) != "none") return;
   std::vector<std::string> saved(4);
   {
     Ranks world(4);
@@ -167,7 +170,7 @@ TEST_P(Restored, GoesOnWithAnotherNumberOfRanks) {
       std::vector<float> x(kSize);
       auto sync = Synchroniser::make(world.group(rank), options_of(mode, codec), x);
       ASSERT_TRUE(sync.ok());
-      ASSERT_DONE(take_steps(**sync, x, rank, 40));
+      ASSERT_DONE(take_steps(**sync, x, rank, 16));
       ASSERT_DONE(group.barrier_now());
       saved[static_cast<std::size_t>(rank)] = (*sync)->save();
       ASSERT_DONE((*sync)->finish());
@@ -184,7 +187,7 @@ TEST_P(Restored, GoesOnWithAnotherNumberOfRanks) {
     ASSERT_DONE((*sync)->restore(saved));
     EXPECT_LT(std::abs(x[5] - optimum(4, 5)), 1.0F);  // not where it would begin
     EXPECT_GE((*sync)->machine().step(), 1U);
-    ASSERT_DONE(take_steps(**sync, x, rank, 160));
+    ASSERT_DONE(take_steps(**sync, x, rank, kSteps));
     ASSERT_DONE((*sync)->finish());
     double worst = 0;
     for (std::size_t i = 0; i < kSize; ++i) {

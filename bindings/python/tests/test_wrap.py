@@ -1,0 +1,210 @@
+"""Codecs and synchronisation modes through weft.torch.wrap."""
+
+import os
+import tempfile
+import unittest
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from ranks import run
+
+CLASSES, FEATURES = 4, 16
+
+
+def batches(rank, steps):
+    data = torch.Generator().manual_seed(7 + rank)
+    centres = torch.randn(CLASSES, FEATURES, generator=torch.Generator().manual_seed(1))
+    for _ in range(steps):
+        labels = torch.randint(CLASSES, (16,), generator=data)
+        yield centres[labels] + 0.7 * torch.randn(16, FEATURES, generator=data), labels
+
+
+def model_of():
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Linear(32, CLASSES))
+
+
+def train(model, optimizer, rank, steps, report=False):
+    losses = []
+    for inputs, labels in batches(rank, steps):
+        loss = nn.functional.cross_entropy(model(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        if report:
+            model.report(loss.item())
+        optimizer.step()
+        losses.append(loss.item())
+    return sum(losses[-10:]) / 10
+
+
+def flat(model):
+    return torch.cat([p.detach().reshape(-1) for p in model.parameters()]).tolist()
+
+
+def trained(rank, size, pairs, in_ddp, steps):
+    """(mean of the last losses, parameters) for each (codec, sync)."""
+    import weft.torch
+
+    found = []
+    for codec, sync in pairs:
+        model = model_of()
+        if in_ddp:
+            model = DistributedDataParallel(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        wrapped = weft.torch.wrap(model, codec, sync, optimizer)
+        loss = train(wrapped, optimizer, rank, steps, report=True)
+        wrapped.finish()
+        found.append((loss, flat(wrapped)))
+    return found
+
+
+def refused(rank, size):
+    import weft.torch
+
+    def message(**arguments):
+        try:
+            weft.torch.wrap(model_of(), **arguments)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    optimizer = torch.optim.SGD(model_of().parameters(), lr=0.1)
+    wrapped_half = model_of().half()
+    return {
+        "codec": message(codec="int9"),
+        "sync": message(sync="lokal"),
+        "parameter": message(codec="int8:blok=3"),
+        "optimizer": message(sync="local"),
+        "both": message(codec="int8", sync="local:codec=int4", optimizer=optimizer),
+        "gossip": message(codec="int8", sync="gossip", optimizer=optimizer),
+        "loss": _loss_missing(),
+        "half": _half(wrapped_half),
+    }
+
+
+def _loss_missing():
+    import weft.torch
+
+    model = model_of()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    wrapped = weft.torch.wrap(model, "none", "local:adaptive", optimizer)
+    try:
+        train(wrapped, optimizer, 0, 1)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _half(model):
+    import weft.torch
+
+    try:
+        weft.torch.wrap(model, "int8", "local", torch.optim.SGD(model.parameters(), lr=0.1))
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def not_a_number(rank, size):
+    import weft.torch
+
+    model = model_of()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    wrapped = weft.torch.wrap(model, "int8")
+    train(wrapped, optimizer, rank, 3)
+    inputs = torch.full((2, FEATURES), float("nan") if rank == 1 else 1.0)
+    try:
+        wrapped(inputs).sum().backward()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def saved_and_restored(rank, size, codec, sync, path, load):
+    """Loss after 60 steps, of which the last 30 may be a restored run's."""
+    import weft.torch
+
+    model = model_of()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    wrapped = weft.torch.wrap(model, codec, sync, optimizer)
+    if load:
+        wrapped.load_state_dict(torch.load(path))
+    loss = train(wrapped, optimizer, rank, 30)
+    if not load:
+        state = wrapped.state_dict()
+        if rank == 0:
+            torch.save(state, path)
+    wrapped.finish()
+    return loss
+
+
+def from_environment(rank, size):
+    import weft.torch
+
+    os.environ["WEFT_CODEC"], os.environ["WEFT_SYNC"] = "bf16", "local:period=3"
+    model = model_of()
+    wrapped = weft.torch.wrap(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    return wrapped.codec, wrapped.sync
+
+
+PAIRS = [
+    ("none", "bsp"), ("fp16", "bsp"), ("int8", "bsp"), ("int8", "local:period=4"),
+    ("none", "local:adaptive"), ("int4", "diloco:period=5"), ("none", "gossip"),
+    ("int8", "post-local:warmup=10,period=4"), ("none", "scaffold:period=4"),
+    ("int8", "ssp:bound=2"), ("none", "asp"),
+]
+
+
+class Wrap(unittest.TestCase):
+    def test_every_mode_learns_and_ranks_end_together(self):
+        runs = run(trained, 3, PAIRS, False, 60)
+        for i, (codec, sync) in enumerate(PAIRS):
+            with self.subTest(codec=codec, sync=sync):
+                for ranks in runs:
+                    self.assertLess(ranks[i][0], 0.35)  # it begins at ln 4 = 1.39
+                if sync in ("bsp", "local:period=4", "diloco:period=5", "asp", "ssp:bound=2"):
+                    for ranks in runs[1:]:
+                        self.assertEqual(ranks[i][1], runs[0][i][1])
+
+    def test_models_in_ddp(self):
+        pairs = [("int8", "bsp"), ("none", "local:period=4")]
+        runs = run(trained, 2, pairs, True, 60)
+        for i in range(len(pairs)):
+            self.assertLess(runs[0][i][0], 0.35)
+            self.assertEqual(runs[0][i][1], runs[1][i][1])
+
+    def test_what_is_wrong_is_a_value_error_that_says_so(self):
+        found = run(refused, 1)[0]
+        self.assertIn("int8", found["codec"])
+        self.assertIn("local", found["sync"])
+        self.assertIn("blok", found["parameter"])
+        self.assertIn("optimizer", found["optimizer"])
+        self.assertIn("int4", found["both"])
+        self.assertIn("gossip", found["gossip"])
+        self.assertIn("report", found["loss"])
+        self.assertIn("float16", found["half"])
+
+    def test_a_gradient_that_is_no_number_is_an_error_on_every_rank(self):
+        for message in run(not_a_number, 2):
+            self.assertIn("rank 1", message)
+
+    def test_state_goes_to_another_number_of_ranks(self):
+        for codec, sync in (("int8", "bsp"), ("int8", "local:period=4"), ("int8", "ssp:bound=2")):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "model.pt")
+                before = run(saved_and_restored, 4, codec, sync, path, False)
+                for size in (3, 4):
+                    after = run(saved_and_restored, size, codec, sync, path, True)
+                    # The loss goes on from where it was: it does not begin again at 1.39.
+                    self.assertLess(max(after), min(0.5, max(before)), (codec, sync, size))
+
+    def test_the_environment_gives_defaults(self):
+        codec, sync = run(from_environment, 1)[0]
+        self.assertTrue(codec.startswith("bf16"))
+        self.assertEqual(sync, "local:period=3")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,94 @@
+#include "bindings/python/torch_training.h"
+
+#include <limits>
+#include <stdexcept>
+
+#include "codec/codecs.h"
+
+namespace weft::bindings {
+namespace {
+
+constexpr std::uint32_t kStateStream = (1u << 28) - 2;
+
+std::shared_ptr<const codec::Codec> made(const std::string& text) {
+  auto codec = codec::make_codec(text);
+  if (!codec.ok()) throw std::invalid_argument(codec.error().text());
+  return std::shared_ptr<const codec::Codec>(std::move(*codec));
+}
+
+sync::Mode parsed(const std::string& text) {
+  auto mode = sync::parse_mode(text);
+  if (!mode.ok()) throw std::invalid_argument(mode.error().text());
+  return *mode;
+}
+
+void check(const Status& status) {
+  if (!status.ok()) throw std::runtime_error("weft: " + status.error().text());
+}
+
+std::span<float> values_of(const at::Tensor& tensor, const char* what) {
+  const bool fits = tensor.scalar_type() == at::kFloat && tensor.device().is_cpu() &&
+                    tensor.layout() == at::kStrided && tensor.is_contiguous();
+  if (!fits) {
+    throw std::invalid_argument(
+        std::string("weft: ") + what + " is " + std::string(c10::toString(tensor.scalar_type())) +
+        " on " + tensor.device().str() + "; codecs need contiguous float32 in host memory");
+  }
+  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+}  // namespace
+
+Compressor::Compressor(GroupHandle group, const std::string& codec, std::uint64_t seed)
+    : group_(std::move(group)), reduce_(group_->shared_group(), made(codec), seed) {}
+
+c10::intrusive_ptr<TorchWork> Compressor::average(std::uint32_t bucket, const at::Tensor& tensor,
+                                                  double priority) {
+  runtime::CallOptions call;
+  call.deadline_s = std::chrono::duration<double>(group_->timeout()).count();
+  call.priority = priority;
+  const auto values = values_of(tensor, "the tensor");
+  return group_->under_way(c10d::OpType::ALLREDUCE, {reduce_.average(bucket, values, call)},
+                           {tensor});
+}
+
+void Compressor::restore(const std::vector<std::string>& saved) { check(reduce_.restore(saved)); }
+void Compressor::regroup() { check(reduce_.regroup()); }
+
+TrainingSync::TrainingSync(GroupHandle group, const std::string& codec, const std::string& mode,
+                           const at::Tensor& parameters, std::uint64_t seed)
+    : group_(std::move(group)), parameters_(parameters) {
+  const runtime::SyncOptions options{parsed(mode), made(codec), seed};
+  auto sync = runtime::Synchroniser::make(group_->shared_group(), options,
+                                          values_of(parameters_, "the model"));
+  if (!sync.ok() && sync.error().kind == ErrorKind::kUnsupported) {
+    throw std::invalid_argument(sync.error().text());
+  }
+  if (!sync.ok()) throw std::runtime_error("weft: " + sync.error().text());
+  sync_ = std::move(*sync);
+}
+
+void TrainingSync::before_step(const at::Tensor& gradient, double loss, double lr) {
+  check(sync_->before_step(values_of(gradient, "the gradient"), loss, lr));
+}
+void TrainingSync::after_step(double loss, double lr) { check(sync_->after_step(loss, lr)); }
+void TrainingSync::finish() { check(sync_->finish()); }
+void TrainingSync::restore(const std::vector<std::string>& saved) { check(sync_->restore(saved)); }
+
+ModeFacts mode_facts(const std::string& text) {
+  const sync::Mode mode = parsed(text);
+  return {sync::mode_text(mode), mode.codec,
+          mode.exchange == sync::Exchange::kGradients && mode.backup == 0, mode.adaptive};
+}
+
+std::string codec_text(const std::string& codec) { return made(codec)->text(); }
+
+std::vector<std::string> gather_texts(TorchBackend& group, const std::string& own) {
+  runtime::CallOptions call;
+  call.stream = kStateStream;
+  auto all = runtime::gather_strings(group.group(), own, call);
+  if (!all.ok()) throw std::runtime_error("weft: " + all.error().text());
+  return std::move(*all);
+}
+
+}  // namespace weft::bindings

@@ -1,0 +1,71 @@
+// Codecs and synchronisation modes for torch: averages of tensors through a codec, and the
+// parameters of a model under a mode.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/python/torch_backend.h"
+#include "runtime/compress/compressed_reduce.h"
+#include "runtime/training/synchroniser.h"
+
+namespace weft::bindings {
+
+using GroupHandle = c10::intrusive_ptr<TorchBackend>;
+
+// Tensors are float32, dense, contiguous and in host memory; others are refused.
+class Compressor {
+ public:
+  // Throws std::invalid_argument with make_codec's sentence.
+  Compressor(GroupHandle group, const std::string& codec, std::uint64_t seed);
+
+  // The mean over the ranks of today, in place.
+  c10::intrusive_ptr<TorchWork> average(std::uint32_t bucket, const at::Tensor& tensor,
+                                        double priority);
+  const std::string& codec() const { return reduce_.codec().text(); }
+  std::string save() const { return reduce_.save(); }
+  void restore(const std::vector<std::string>& saved);
+  void regroup();
+
+ private:
+  const GroupHandle group_;
+  runtime::CompressedReduce reduce_;
+};
+
+class TrainingSync {
+ public:
+  // Throws std::invalid_argument with the sentence of whatever does not go together.
+  TrainingSync(GroupHandle group, const std::string& codec, const std::string& mode,
+               const at::Tensor& parameters, std::uint64_t seed);
+
+  bool needs_gradient() const { return sync_->needs_gradient(); }
+  void before_step(const at::Tensor& gradient, double loss, double lr);
+  void after_step(double loss, double lr);
+  void finish();
+  std::string save() { return sync_->save(); }
+  void restore(const std::vector<std::string>& saved);
+  std::uint64_t step() const { return sync_->machine().step(); }
+  std::uint64_t round() const { return sync_->machine().round(); }
+  std::uint64_t widest() const { return sync_->widest(); }
+
+ private:
+  const GroupHandle group_;
+  const at::Tensor parameters_;  // keeps the memory
+  std::unique_ptr<runtime::Synchroniser> sync_;
+};
+
+// What Python has to know of a mode. Throws std::invalid_argument.
+struct ModeFacts {
+  std::string text, codec;
+  bool gradients = false;  // every step's gradients are averaged and nothing else
+  bool needs_loss = false;
+};
+ModeFacts mode_facts(const std::string& mode);
+// The full text of a codec. Throws std::invalid_argument.
+std::string codec_text(const std::string& codec);
+
+// What every rank has, by rank.
+std::vector<std::string> gather_texts(TorchBackend& group, const std::string& own);
+
+}  // namespace weft::bindings

@@ -1,0 +1,304 @@
+"""Less communication: codecs and synchronisation modes for a model.
+
+>>> model = weft.torch.wrap(model, codec="int8")                        # gradients, every step
+>>> model = weft.torch.wrap(model, codec="int4", sync="diloco:period=50", optimizer=optimizer)
+
+``docs/training.md`` says which to choose, and when to choose none.
+"""
+
+import os
+import weakref
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from weft import _torch as _native
+
+__all__ = ["Wrapped", "finish_all", "wrap"]
+
+_VERSION = 1
+_STATE = "weft"  # the key of a state_dict that holds what codecs and modes remember
+_alive: "weakref.WeakSet[Wrapped]" = weakref.WeakSet()
+
+
+def wrap(
+    model: nn.Module,
+    codec: Optional[str] = None,
+    sync: Optional[str] = None,
+    optimizer: Optional[torch.optim.Optimizer] = None,
+    *,
+    group: Optional[Any] = None,
+    seed: int = 1,
+) -> "Wrapped":
+    """Keeps ``model`` the same on all ranks, with less communication.
+
+    Every rank calls it with the same arguments; all begin with the parameters of rank 0.
+
+    Args:
+        model: a module with float32 parameters in host memory, or one in DistributedDataParallel.
+        codec: how what is exchanged is encoded, such as ``"int8"`` or ``"none"``. Default: the
+            variable WEFT_CODEC, else what ``sync`` says (``"diloco:codec=int4"``), else none.
+        sync: when and what ranks exchange, such as ``"bsp"``, ``"local:period=8"`` or
+            ``"ssp:bound=3"``. Default: the variable WEFT_SYNC, else ``"bsp"``.
+        optimizer: needed by every mode but ``"bsp"``: what ranks do together happens in its
+            ``step()``.
+        group: a process group of the back end ``"weft"``; default: that of the job.
+        seed: of codecs that draw, the same on all ranks.
+
+    Raises:
+        ValueError: an unknown codec, mode or parameter, with the nearest known word; or what does
+            not go together.
+    """
+    sync_text = sync or os.environ.get("WEFT_SYNC") or "bsp"
+    mode, mode_codec, gradients, needs_loss = _native.mode_facts(sync_text)
+    asked = codec or os.environ.get("WEFT_CODEC") or mode_codec or "none"
+    if mode_codec and _native.codec_text(asked) != _native.codec_text(mode_codec):
+        raise ValueError(f"codec is '{asked}', but sync is '{mode}': name one of them only")
+    codec_text = _native.codec_text(asked)
+    group = group if group is not None else dist.group.WORLD
+    if not isinstance(group, _native.ProcessGroup):
+        raise ValueError(
+            'wrap() needs a process group of the back end "weft": '
+            'dist.init_process_group("weft") comes first'
+        )
+    if gradients:
+        how: Any = _Gradients(model, group, codec_text, seed)
+    else:
+        if optimizer is None:
+            raise ValueError(f"sync '{mode}' acts in optimizer.step(): give wrap() the optimizer")
+        how = _Parameters(model, group, codec_text, mode, optimizer, needs_loss, seed)
+    return Wrapped(how, codec_text, mode)
+
+
+class Wrapped(nn.Module):
+    """A model that ranks train together. Made by :func:`wrap`; ``module`` is the model itself.
+
+    ``state_dict()`` also holds, under the key ``"weft"``, what codecs and modes remember on every
+    rank, so that **every rank must call it**. It can be loaded on any number of ranks, which must
+    all load it.
+    """
+
+    def __init__(self, how: Any, codec: str, sync: str) -> None:
+        super().__init__()
+        self.module = how.model
+        self.codec = codec
+        self.sync = sync
+        self._how = [how]  # in a list: not a sub-module
+        _alive.add(self)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._how[0].forward_of(*args, **kwargs)
+
+    def report(self, loss: float) -> None:
+        """Tells the loss of the step about to be taken, which adaptive periods need."""
+        self._how[0].loss = float(loss)
+
+    @property
+    def step(self) -> int:
+        """Steps taken by this rank."""
+        return self._how[0].step
+
+    @property
+    def rounds(self) -> int:
+        """How often ranks have come together: averages applied, or exchanges with servers."""
+        return self._how[0].rounds
+
+    def clock_difference(self) -> int:
+        """By how many exchanges ranks were apart at most, as this rank's shard saw it (ssp, asp)."""
+        return self._how[0].widest()
+
+    def finish(self) -> None:
+        """Ends training; every rank calls it. Shard servers serve until then and give all ranks
+        their parameters. Called at the end of a program where it was not."""
+        self._how[0].finish()
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Dict[str, Any]:
+        state = super().state_dict(*args, **kwargs)
+        if not args and "destination" not in kwargs:
+            state[_STATE] = {
+                "version": _VERSION,
+                "codec": self.codec,
+                "sync": self.sync,
+                "ranks": self._how[0].save(),
+            }
+        return state
+
+    def load_state_dict(self, state_dict: Dict[str, Any], strict: bool = True) -> Any:
+        state = dict(state_dict)
+        saved = state.pop(_STATE, None)
+        keys = super().load_state_dict(state, strict)
+        if saved is None:
+            return keys
+        if saved.get("version") != _VERSION:
+            raise ValueError(
+                f"state_dict['weft'] is of version {saved.get('version')}; this is {_VERSION}"
+            )
+        for name, own in (("codec", self.codec), ("sync", self.sync)):
+            if saved[name] != own:
+                raise ValueError(f"state_dict was made with {name} '{saved[name]}', not '{own}'")
+        self._how[0].restore(saved["ranks"])
+        return keys
+
+
+class _Gradients:
+    """Gradients of every step, averaged bucket by bucket in a hook of DistributedDataParallel."""
+
+    def __init__(self, model: nn.Module, group: Any, codec: str, seed: int) -> None:
+        if not isinstance(model, DistributedDataParallel):
+            model = DistributedDataParallel(model, process_group=group)
+        self.ddp = model
+        self.model = model.module
+        self.loss = None
+        self.step = 0  # backward passes
+        self._group = group
+        self._compressor = _native.Compressor(group, codec, seed)
+        model.register_comm_hook(self, _Gradients._average)
+
+    def forward_of(self, *args: Any, **kwargs: Any) -> Any:
+        return self.ddp(*args, **kwargs)
+
+    def _average(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        index, buffer = bucket.index(), bucket.buffer()
+        # DDP divides parameters into buckets anew after its first pass; what a codec remembers of
+        # a bucket would then be of other parameters.
+        plain = self.step == 0 or buffer.dtype != torch.float32
+        if bucket.is_last():
+            self.step += 1
+        if plain:
+            with _native.StreamScope(1 + index, -float(index)):
+                work = dist.all_reduce(
+                    buffer, op=dist.ReduceOp.AVG, group=self._group, async_op=True
+                )
+        else:
+            work = self._compressor.average(index, buffer, -float(index))
+        return work.get_future().then(lambda future: future.value()[0])
+
+    @property
+    def rounds(self) -> int:
+        return self.step
+
+    def widest(self) -> int:
+        return 0
+
+    def finish(self) -> None:
+        pass
+
+    def save(self) -> List[bytes]:
+        if self._compressor.codec == "none":
+            return []
+        return _native.gather(self._group, self._compressor.save())
+
+    def restore(self, saved: List[bytes]) -> None:
+        self._compressor.restore(saved)
+
+
+class _Parameters:
+    """Everything else: what ranks do together happens around the optimizer's own step."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        group: Any,
+        codec: str,
+        mode: str,
+        optimizer: torch.optim.Optimizer,
+        needs_loss: bool,
+        seed: int,
+    ) -> None:
+        self.forward_of: Callable[..., Any] = model
+        self.model = model
+        if isinstance(model, DistributedDataParallel):
+            model.register_comm_hook(None, _leave)
+            self.model = model.module
+        self.loss: Optional[float] = None
+        self._needs_loss = needs_loss
+        self._group = group
+        self._mode = mode
+        self._optimizer = optimizer
+        self._parameters = [p for p in self.model.parameters() if p.requires_grad]
+        self._flat = _flatten(self._parameters)
+        self._sync = _native.TrainingSync(group, codec, mode, self._flat, seed)
+        self._own_step = optimizer.step
+        optimizer.step = self._step  # type: ignore[method-assign]
+
+    @property
+    def step(self) -> int:
+        return self._sync.step
+
+    @property
+    def rounds(self) -> int:
+        return self._sync.round
+
+    def widest(self) -> int:
+        return self._sync.widest
+
+    def finish(self) -> None:
+        self._sync.finish()
+
+    def save(self) -> List[bytes]:
+        return _native.gather(self._group, self._sync.save())
+
+    def restore(self, saved: List[bytes]) -> None:
+        self._sync.restore(saved)
+
+    def _step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        result = None
+        if closure is not None:
+            with torch.enable_grad():
+                result = closure()
+            self.loss = float(result)
+        if self._needs_loss and self.loss is None:
+            raise ValueError(f"sync '{self._mode}' needs the loss: call report(loss) before step()")
+        loss = self.loss or 0.0
+        rate = float(self._optimizer.param_groups[0]["lr"])
+        if self._sync.needs_gradient():
+            with torch.no_grad():
+                gradients = [_gradient(p) for p in self._parameters]
+                flat = torch.cat([g.reshape(-1) for g in gradients])
+                self._sync.before_step(flat, loss, rate)
+                for gradient, piece in zip(gradients, flat.split([g.numel() for g in gradients])):
+                    gradient.copy_(piece.view_as(gradient))
+        else:
+            self._sync.before_step(self._flat[:0], loss, rate)
+        self._own_step()
+        self._sync.after_step(loss, rate)
+        self.loss = None
+        return result
+
+
+def finish_all() -> None:
+    """What the end of a program does for models whose ``finish()`` was not called."""
+    for wrapped in list(_alive):
+        wrapped.finish()
+
+
+def _leave(_: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """A hook that leaves every rank its own gradients."""
+    future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+    future.set_result(bucket.buffer())
+    return future
+
+
+def _gradient(parameter: nn.Parameter) -> torch.Tensor:
+    if parameter.grad is None:
+        parameter.grad = torch.zeros_like(parameter)
+    return parameter.grad
+
+
+def _flatten(parameters: List[nn.Parameter]) -> torch.Tensor:
+    """Moves the parameters into one piece of memory, of which each becomes a view."""
+    for parameter in parameters:
+        if parameter.dtype != torch.float32 or parameter.device.type != "cpu":
+            raise ValueError(
+                f"a parameter is {parameter.dtype} on {parameter.device}; "
+                "sync modes need float32 in host memory"
+            )
+    flat = torch.cat([p.detach().reshape(-1) for p in parameters]) if parameters else torch.zeros(0)
+    at = 0
+    for parameter in parameters:
+        parameter.data = flat[at:at + parameter.numel()].view_as(parameter)
+        at += parameter.numel()
+    return flat

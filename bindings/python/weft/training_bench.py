@@ -1,0 +1,124 @@
+"""One rank of ``weft bench training``: trains an MLP on data of its own and says how that went.
+
+It prints one line of JSON: for each step its loss, the seconds from the first step's begin to its
+end and whether all ranks had the same parameters in it; and the bytes that left through the network's
+interface (or the loopback interface, which all ranks share) in the steps that count.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import time
+from typing import Any, Tuple
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.nn.parallel import DistributedDataParallel
+
+WARM_UP = 2  # steps that do not count: in them DDP divides its buckets anew
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", choices=["gloo", "weft"], required=True)
+    parser.add_argument("--mode", required=True,
+                        help="gloo: plain, fp16, powersgd; weft: CODEC/SYNC")
+    parser.add_argument("--ranks", type=int, required=True)
+    parser.add_argument("--rank", type=int, required=True)
+    parser.add_argument("--rendezvous", required=True, help="a folder that all ranks see")
+    parser.add_argument("--interface", default="lo")
+    parser.add_argument("--address", default="127.0.0.1", help="of rank 0")
+    parser.add_argument("--width", type=int, default=2500)
+    parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--lr", type=float, default=1.0)
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for one operation")
+    return parser.parse_args()
+
+
+def bytes_sent(interface: str) -> int:
+    with open(f"/sys/class/net/{interface}/statistics/tx_bytes") as file:
+        return int(file.read())
+
+
+def make_model(width: int) -> nn.Module:
+    torch.manual_seed(1)
+    layers = []
+    for layer in range(4):
+        if layer > 0:
+            layers.append(nn.ReLU())
+        layers.append(nn.Linear(width, width))
+    return nn.Sequential(*layers)
+
+
+def connect(arguments: argparse.Namespace) -> None:
+    os.environ["GLOO_SOCKET_IFNAME"] = arguments.interface
+    os.environ.setdefault("MASTER_ADDR", arguments.address)
+    if arguments.library == "weft":
+        import weft.torch  # noqa: F401  it registers itself
+    meeting = os.path.abspath(os.path.join(arguments.rendezvous, "meeting"))
+    dist.init_process_group(
+        arguments.library, init_method="file://" + meeting, rank=arguments.rank,
+        world_size=arguments.ranks, timeout=datetime.timedelta(seconds=arguments.timeout))
+
+
+def wrapped(arguments: argparse.Namespace) -> Tuple[Any, torch.optim.Optimizer]:
+    model = make_model(arguments.width)
+    optimizer = torch.optim.SGD(model.parameters(), lr=arguments.lr)
+    if arguments.library == "weft":
+        import weft.torch
+
+        codec, sync = arguments.mode.split("/", 1)
+        return weft.torch.wrap(model, codec, sync, optimizer), optimizer
+    if arguments.mode == "powersgd":
+        # One bucket: with several this hook may abort on gloo.
+        model = DistributedDataParallel(model, bucket_cap_mb=4000)
+        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1,
+                                            start_powerSGD_iter=WARM_UP)
+        model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        return model, optimizer
+    model = DistributedDataParallel(model)
+    if arguments.mode == "fp16":
+        model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    return model, optimizer
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    torch.set_num_threads(1)
+    connect(arguments)
+    model, optimizer = wrapped(arguments)
+    data = torch.Generator().manual_seed(1000 + arguments.rank)
+    inputs = torch.randn(2, arguments.width, generator=data)
+    targets = torch.randn(2, arguments.width, generator=data)
+    together = arguments.library == "gloo" or model.sync == "bsp"
+    dist.barrier()
+    rounds, common = -1, []
+    begin = time.monotonic()
+    losses, ends, sent = [], [], 0
+    for step in range(WARM_UP + arguments.steps):
+        if step == WARM_UP:
+            sent = bytes_sent(arguments.interface)
+        now = 0 if together else model.rounds
+        common.append(together or now != rounds)
+        rounds = now
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        ends.append(time.monotonic() - begin)
+    sent = bytes_sent(arguments.interface) - sent
+    print(json.dumps({
+        "rank": arguments.rank, "parameters": sum(p.numel() for p in model.parameters()),
+        "warm_up": WARM_UP, "loss": losses, "end_s": ends, "common": common,
+        "shared_interface": arguments.interface == "lo", "sent_bytes": sent}), flush=True)
+    if arguments.library == "weft":
+        model.finish()
+    dist.barrier()
+
+
+if __name__ == "__main__":
+    main()
