@@ -161,7 +161,8 @@ Status write_pipeline_charts(const Workload& work, const Candidate& one, const s
   if (!svg.empty()) status = write_file_atomically(svg, pipeline_svg(runs));
   if (status.ok() && !perfetto.empty()) {
     status = write_file_atomically(
-        perfetto, pipeline::write_recordings({pipeline::record(runs[0].schedule, runs[0].timeline)}));
+        perfetto,
+        pipeline::write_recordings({pipeline::record(runs[0].schedule, runs[0].timeline)}));
   }
   return status;
 }

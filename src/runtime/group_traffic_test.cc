@@ -8,7 +8,6 @@
 
 #include "base/random.h"
 #include "runtime/group_testing.h"
-#include "runtime/links.h"
 
 namespace weft::runtime {
 namespace {
@@ -135,7 +134,6 @@ TEST_P(GroupTraffic, ResultsAreBitIdenticalOnAllRanksAndInEveryRun) {
     std::vector<Floats> results;
     for (int run = 0; run < 2; ++run) {
       Ranks world(ranks, GetParam());
-      world.base.links = to_text(LinkSpeeds{});  // what one run measures another may not
       world.start();
       std::vector<std::vector<Floats>> of(static_cast<std::size_t>(ranks));
       world.run([&](int rank, Group& group) {

@@ -13,7 +13,8 @@
 namespace weft::runtime {
 namespace {
 
-constexpr Seconds kLongStep = 0.1;    // after which nothing larger is sent
+// After which nothing larger is sent. Inside a host that is soon: many ranks may start there.
+constexpr Seconds kLongStepHere = 0.01, kLongStepFar = 0.1;
 constexpr Seconds kShortStep = 5e-3;  // up to which one more is cheap
 constexpr std::size_t kSizes[] = {256 << 10, 1 << 20, 4 << 20};
 constexpr int kRows = 4, kBarriers = 4;
@@ -51,8 +52,13 @@ Result<Seconds> timed(const std::function<Status()>& what) {
 // Measures one kind of pairs.
 class KindProbe {
  public:
-  KindProbe(Group& whole, std::shared_ptr<Group> part, int leader, const CallOptions& call)
-      : whole_(whole), part_(std::move(part)), leader_(leader), call_(call) {}
+  KindProbe(Group& whole, std::shared_ptr<Group> part, int leader, Seconds long_step_s,
+            const CallOptions& call)
+      : whole_(whole),
+        part_(std::move(part)),
+        leader_(leader),
+        long_step_s_(long_step_s),
+        call_(call) {}
 
   Status measure(LinkSpeed& link) {
     Status status = measure_message(link);
@@ -125,7 +131,7 @@ class KindProbe {
       }
       before_s = *took;
       before = bytes;
-      if (*took > kLongStep) break;
+      if (*took > long_step_s_) break;
     }
     return follow(link.bytes_per_s);
   }
@@ -133,6 +139,7 @@ class KindProbe {
   Group& whole_;
   std::shared_ptr<Group> part_;
   int leader_;
+  Seconds long_step_s_;
   CallOptions call_;
   std::vector<std::byte> sent_, got_;
 };
@@ -173,7 +180,9 @@ Result<LinkSpeeds> measure_links(Group& group, const std::vector<std::string>& h
     if (part->leader < 0) continue;
     auto together = group.subgroup(part->ranks);
     if (!together.ok()) return together.error();
-    const Status measured = KindProbe(group, *together, part->leader, call).measure(*link);
+    const Seconds long_step_s = part == &same ? kLongStepHere : kLongStepFar;
+    const Status measured =
+        KindProbe(group, *together, part->leader, long_step_s, call).measure(*link);
     if (!measured.ok()) return measured.error();
   }
   return agree_on_links(group, links, call);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "runtime/reduce_testing.h"
 #include "base/vector_testing.h"
+#include "runtime/reduce_testing.h"
 
 namespace weft::runtime {
 namespace {
