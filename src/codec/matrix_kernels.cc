@@ -64,6 +64,10 @@ HWY_INLINE void project_rows(const float* values, float* residual, std::size_t l
         const std::size_t at = r * cols + j + h * kLanes;
         x[r] = hn::LoadU(F(), residual + at);
         if constexpr (kFirst) {
+          if (h == 0 && j % 16 == 0) {
+            hwy::Prefetch(values + at + R * cols);
+            hwy::Prefetch(residual + at + R * cols);
+          }
           const VF old = x[r];
           x[r] = hn::Add(old, hn::LoadU(F(), values + at));
           most.add(x[r]);

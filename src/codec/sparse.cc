@@ -244,10 +244,9 @@ class Dgc : public SparseCodec {
   }
   std::size_t choose(const Part& part, const Plan& plan, std::size_t at, std::size_t count,
                      Chosen& chosen) const override {
-    sparse_kernels().choose_velocity(
+    return sparse_kernels().choose_velocity(
         part.values.data() + at, part.velocity + at, part.residual + at, count,
         static_cast<float>(options_.momentum), plan.scale, plan.threshold.magnitude, chosen);
-    return count;
   }
 
  private:

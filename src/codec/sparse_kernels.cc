@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "base/vector_targets.h"
 
@@ -20,7 +21,7 @@ namespace weft::codec {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Values of one piece: v of a piece stays in the nearest cache between the loops over it.
+// Values that are summed in float32 before their sum goes to double.
 constexpr std::size_t kPiece = 1024;
 
 // Takes value i of the chunk if it may be chosen.
@@ -36,93 +37,84 @@ HWY_INLINE bool take(float v, std::size_t i, float threshold, Chosen& chosen) {
   return true;
 }
 
-// Copies v[0, count), which stands at `at` in the chunk, to `kept` (unless null), takes what
-// reaches the threshold, and tells zero(place) where. Few do, so vectors are only looked at
-// together. Asks for the values of the next piece meanwhile.
-template <class Zero>
-HWY_INLINE void take_all(const float* v, std::size_t at, std::size_t count, float threshold,
-                         const float* next, float* kept, Chosen& chosen, const Zero& zero) {
-  constexpr std::size_t kStep = 16;  // a cache line
-  const auto look = [&](std::size_t i) HWY_ATTR {
-    const VF x = hn::Load(F(), v + i);
-    if (kept != nullptr) hn::StoreU(x, F(), kept + i);
-    const auto reaches = hn::Ge(hn::Abs(x), real(threshold));
-    std::uint8_t bits = 0;
-    hn::StoreMaskBits(F(), reaches, &bits);
-    return static_cast<unsigned>(bits) << i % kStep;
-  };
-  std::size_t i = 0;
-  for (; i + kStep <= count; i += kStep) {
-    hwy::Prefetch(next + i);
-    if (kept != nullptr) hwy::Prefetch(kept + kPiece + i);
-    unsigned left = 0;
+// Which of up to kStep values do not stay below the threshold, as bits; NaN is one of them.
+constexpr std::size_t kStep = 16;  // a cache line
+HWY_INLINE unsigned not_below(const VF* x, float threshold) {
+  unsigned below = 0;
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kStep; j += kLanes) left |= look(i + j);
-    for (; left != 0; left &= left - 1) {
-      const std::size_t place = i + static_cast<std::size_t>(std::countr_zero(left));
-      if (take(v[place], at + place, threshold, chosen)) zero(place);
-    }
+  for (std::size_t j = 0; j < kStep / kLanes; ++j) {
+    std::uint8_t bits = 0;
+    hn::StoreMaskBits(F(), hn::Lt(hn::Abs(x[j]), real(threshold)), &bits);
+    below |= static_cast<unsigned>(bits) << j * kLanes;
   }
-  for (; i < count; ++i) {
-    if (kept != nullptr) kept[i] = v[i];
-    if (std::abs(v[i]) >= threshold && take(v[i], at + i, threshold, chosen)) zero(i);
-  }
+  return below ^ 0xFFFF;
 }
 
-std::size_t choose(const float* values, float* residual, std::size_t count, float threshold,
-                   Chosen& chosen) {
-  alignas(64) float v[kPiece];
-  for (std::size_t at = 0; at < count; at += kPiece) {
-    const std::size_t n = std::min(kPiece, count - at);
-    const float* from = values + at;
-    float* kept = residual != nullptr ? residual + at : nullptr;
-    MostBits most;
-    std::size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      VF x = hn::LoadU(F(), from + i);
-      if (kept != nullptr) x = hn::Add(x, hn::LoadU(F(), kept + i));
-      hn::Store(x, F(), v + i);
-      most.add(x);
+// One pass: few values are chosen, so a line is only looked at closely when one of it may be.
+template <bool kFeedback>
+std::size_t choose_lines(const float* values, float* residual, std::size_t count, float threshold,
+                         Chosen& chosen) {
+  alignas(64) float v[kStep] = {};
+  for (std::size_t at = 0; at < count; at += kStep) {
+    const std::size_t n = std::min(kStep, count - at);
+    VF x[kStep / kLanes];
+    if (n == kStep) {
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kStep / kLanes; ++j) {
+        x[j] = hn::LoadU(F(), values + at + j * kLanes);
+        if constexpr (kFeedback) x[j] = hn::Add(x[j], hn::LoadU(F(), residual + at + j * kLanes));
+      }
+    } else {
+      std::fill_n(v, kStep, 0.0F);
+      for (std::size_t i = 0; i < n; ++i) {
+        v[i] = kFeedback ? values[at + i] + residual[at + i] : values[at + i];
+      }
+      for (std::size_t j = 0; j < kStep / kLanes; ++j) x[j] = hn::Load(F(), v + j * kLanes);
     }
-    float largest = std::bit_cast<float>(most.bits());
-    bool finite = std::isfinite(largest);
-    for (; i < n; ++i) {
-      v[i] = kept != nullptr ? from[i] + kept[i] : from[i];
-      finite = finite && std::isfinite(v[i]);
+    unsigned hits = not_below(x, threshold);
+    if (hits != 0 && not_below(x, std::numeric_limits<float>::infinity()) != 0) return at;
+    if constexpr (kFeedback) {
+      if (n == kStep) {
+#pragma GCC unroll 4
+        for (std::size_t j = 0; j < kStep / kLanes; ++j) {
+          hn::StoreU(x[j], F(), residual + at + j * kLanes);
+        }
+      } else {
+        std::copy_n(v, n, residual + at);
+      }
     }
-    if (!finite) return at;
-    take_all(v, at, n, threshold, from + kPiece, kept, chosen, [&](std::size_t place) {
-      if (kept != nullptr) kept[place] = 0;
-    });
+    if (hits == 0) continue;
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kStep / kLanes; ++j) hn::Store(x[j], F(), v + j * kLanes);
+    for (; hits != 0; hits &= hits - 1) {
+      const auto place = static_cast<std::size_t>(std::countr_zero(hits));
+      const bool taken = take(v[place], at + place, threshold, chosen);
+      if (kFeedback && taken) residual[at + place] = 0;
+    }
   }
   return count;
 }
 
-void choose_velocity(const float* values, float* velocity, float* residual, std::size_t count,
-                     float momentum, float scale, float threshold, Chosen& chosen) {
-  alignas(64) float v[kPiece];
-  for (std::size_t at = 0; at < count; at += kPiece) {
-    const std::size_t n = std::min(kPiece, count - at);
-    std::size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      const VF next = hn::Add(hn::Mul(real(momentum), hn::LoadU(F(), velocity + at + i)),
-                              hn::Mul(real(scale), hn::LoadU(F(), values + at + i)));
-      const VF x = hn::Add(hn::LoadU(F(), residual + at + i), next);
-      hn::StoreU(next, F(), velocity + at + i);
-      hn::StoreU(x, F(), residual + at + i);
-      hn::Store(x, F(), v + i);
-    }
-    for (; i < n; ++i) {
-      const float next = momentum * velocity[at + i] + scale * values[at + i];
-      velocity[at + i] = next;
-      v[i] = residual[at + i] + next;
-      residual[at + i] = v[i];
-    }
-    take_all(v, at, n, threshold, values + at + kPiece, nullptr, chosen, [&](std::size_t place) {
-      residual[at + place] = 0;
-      velocity[at + place] = 0;
-    });
+std::size_t choose(const float* values, float* residual, std::size_t count, float threshold,
+                   Chosen& chosen) {
+  return residual != nullptr ? choose_lines<true>(values, residual, count, threshold, chosen)
+                             : choose_lines<false>(values, nullptr, count, threshold, chosen);
+}
+
+std::size_t choose_velocity(const float* values, float* velocity, float* residual,
+                            std::size_t count, float momentum, float scale, float threshold,
+                            Chosen& chosen) {
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const VF kept = hn::Mul(real(momentum), hn::LoadU(F(), velocity + i));
+    const VF fresh = hn::Mul(real(scale), hn::LoadU(F(), values + i));
+    hn::StoreU(hn::Add(kept, fresh), F(), velocity + i);
   }
+  for (; i < count; ++i) velocity[i] = momentum * velocity[i] + scale * values[i];
+  const std::size_t before = chosen.count;
+  const std::size_t handled = choose(velocity, residual, count, threshold, chosen);
+  for (std::size_t c = before; c < chosen.count; ++c) velocity[chosen.offsets[c]] = 0;
+  return handled;
 }
 
 void choose_bins(const float* values, float* residual, std::size_t count, std::size_t bin,

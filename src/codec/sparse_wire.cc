@@ -78,12 +78,13 @@ Status read_sparse(std::span<const std::byte> bytes, const OpaqueCodec* carrier,
   if (carrier == nullptr && coded.size() != kept * sizeof(float)) {
     return refused(fmt::format("{} bytes for {} values", coded.size(), kept));
   }
-  std::vector<float> values(kept);  // no more than there are bytes of offsets
+  std::vector<float> values;
   if (carrier != nullptr) {
+    values.resize(kept);  // no more than there are bytes of offsets
     if (const Status read = carrier->decode(coded, values); !read.ok()) return read;
-  } else if (kept > 0) {
-    std::memcpy(values.data(), coded.data(), kept * sizeof(float));
   }
+  const std::byte* floats =
+      carrier != nullptr ? std::as_bytes(std::span(values)).data() : coded.data();
   if (!add && count > 0) std::memset(out.data(), 0, out.size_bytes());
   std::size_t i = 0;
   for (std::size_t c = 0; c < chunks; ++c) {
@@ -98,10 +99,11 @@ Status read_sparse(std::span<const std::byte> bytes, const OpaqueCodec* carrier,
         __builtin_prefetch(to + load_as<std::uint16_t>(body.data() + (i + kAhead) * 2), 1);
       }
       const std::size_t offset = load_as<std::uint16_t>(body.data() + i * 2);
-      if (offset < least || offset >= length || !std::isfinite(values[i])) {
-        return refused(fmt::format("chunk {} has value {} at {}", c, values[i], offset));
+      const auto value = load_as<float>(floats + i * sizeof(float));
+      if (offset < least || offset >= length || !std::isfinite(value)) {
+        return refused(fmt::format("chunk {} has value {} at {}", c, value, offset));
       }
-      to[offset] += values[i];
+      to[offset] += value;
       least = offset + 1;
     }
   }
