@@ -42,7 +42,7 @@ TEST(BenchCodec, EveryCodecRuns) {
   const Scratch scratch;
   const CommandResult result = run_weft(scratch, "bench codec --codec all --size 40KB --rounds 1");
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("40 KB of float32, one thread, best of 1 rounds; memcpy"));
+  EXPECT_THAT(result.out, HasSubstr("40.0 KB of float32, one thread, best of 1 rounds; memcpy"));
   const CommandResult list = run_weft(scratch, "bench codec --list");
   ASSERT_EQ(list.code, 0) << list.err;
   for (const char* name : {"none", "int8", "dgc", "onebit-adam", "powersgd", "thc"}) {
