@@ -138,6 +138,7 @@ Actions Machine::start() {
 void Machine::resume(Pause before, Actions& out) {
   if (catch_up(out)) {
     waiting_ = true;
+    if (before == Pause::kChoice) --step_;  // its gradients are dropped
     return;
   }
   std::vector<Operation> again = std::exchange(under_way_, {});

@@ -53,7 +53,9 @@ struct Action {
     kProceed,   // take the next step: to the gradients only, or `whole`, with the inner optimizer
   };
   Kind kind = Kind::kProceed;
-  std::uint64_t id = 0;  // of the operation; the same at all ranks that take part
+  // Of the operation; the same at all ranks that take part. Groups of a hierarchy, and pairs of
+  // neighbours, have the same one at a time: tell them apart by who takes part.
+  std::uint64_t id = 0;
   What what = What::kGradients;
   std::uint32_t fragment = 0;          // of Mode::fragments; all of it for gradients and parameters
   std::vector<std::uint32_t> ranks;    // that take part, ascending; of neighbours: those heard from
@@ -105,6 +107,9 @@ class Machine {
   // Requires: every member's `round` and `joining` are what its own machine says; a new rank is
   // joining. If all are, they begin as new ones do.
   Actions change_members(std::vector<Member> members, std::uint32_t epoch);
+  // New weights by member, as when batches are balanced. Requires: nothing under way; told to all
+  // ranks after the same round.
+  void set_weights(const std::vector<double>& weights);
   // Requires: the last action was kAdopt. `saved` is the other rank's save().
   Result<Actions> adopt(std::string_view saved);
 

@@ -70,6 +70,14 @@ Actions Machine::change_members(std::vector<Member> members, std::uint32_t epoch
   return out;
 }
 
+void Machine::set_weights(const std::vector<double>& weights) {
+  CHECK(weights.size() == members_.size() && under_way_.empty());
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    CHECK(weights[i] > 0);
+    members_[i].weight = weights[i];
+  }
+}
+
 // A step that this rank has not finished: the others' average stands for it.
 void Machine::drop_step(Actions& out) {
   dropped_ = 0;
@@ -107,6 +115,7 @@ void Machine::apply_arrived(Actions& out) {
 
 // Applies what has arrived and is needed, and proceeds unless something is still missing.
 void Machine::go_on(Actions& out) {
+  if (pause_ == Pause::kAdoption) return;
   apply_arrived(out);
   const bool blocked = !under_way_.empty() && step_ >= under_way_.front().needed;
   if (blocked || pause_ != Pause::kNone) return;

@@ -176,6 +176,27 @@ TEST(Machine, ServersAreAskedEveryPeriod) {
   EXPECT_EQ(told(machine.answered(exchange[0].id)), "proceed+");
 }
 
+TEST(Machine, WeightsMayChangeBetweenRounds) {
+  const Quadratics q = Quadratics::draw(3, 4, 6);
+  SwarmOptions options = q.swarm(mode("bsp"));
+  Swarm swarm(std::move(options));
+  swarm.run_rounds(10);
+  Quadratics other = q;
+  other.weights = {0.2, 0.5, 0.3};
+  for (std::uint32_t i = 0; i < 3; ++i) swarm.rank(i).machine.set_weights(other.weights);
+  swarm.run_rounds(500);
+  EXPECT_LT(distance(swarm.rank(2).parameters, other.optimum()), 1e-9);
+}
+
+// A rank that was to adopt another's state goes on with its own when that other is gone, too.
+TEST(Machine, AdoptionThatFailsIsForgotten) {
+  Machine machine = *Machine::make(mode("local:period=1"), members(3), 0);
+  machine.start();
+  EXPECT_EQ(told(machine.stepped({})), "average 0");
+  EXPECT_EQ(told(machine.change_members({{0}, {1, 1, 0, 1}}, 1)), "adopt");
+  EXPECT_EQ(told(machine.change_members({{0}, {2}}, 2)), "average 0") << "what it had begun before";
+}
+
 TEST(Machine, WhatDoesNotGoTogetherIsRefused) {
   std::vector<Member> uneven = members(2);
   uneven[1].steps = 3;
