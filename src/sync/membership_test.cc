@@ -1,6 +1,8 @@
 // Ranks that die, come and come back from checkpoints, under every mode and random delays.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "sync/quadratic_testing.h"
 
 namespace weft::sync {
@@ -97,7 +99,8 @@ void run_one(const std::string& text, std::uint64_t seed) {
 
 TEST(Membership, EveryModeGoesOnThroughDeathsJoinsAndRestarts) {
   for (const char* text : kModes) {
-    for (const std::uint64_t seed : seeds_to_try(25)) {
+    for (const std::uint64_t seed :
+         seeds_to_try(25, std::getenv("WEFT_SEED"), std::getenv("WEFT_SOAK"))) {
       run_one(text, seed);
       if (testing::Test::HasFailure()) return;
     }

@@ -1,6 +1,7 @@
 #include "sync/mode_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::sync {
 namespace {
@@ -54,7 +55,7 @@ Mode with(Mode mode, void (*change)(Mode&)) {
   return mode;
 }
 
-std::vector<ModeRow> make_rows() {
+std::vector<ModeRow> cluster_rows() {
   using enum Exchange;
   using Kind = OuterRule::Kind;
   return {
@@ -100,6 +101,14 @@ std::vector<ModeRow> make_rows() {
        with(preset("slowmo", kDeltas, 12),
             [](Mode& m) { m.outer.momentum = 0.7, m.outer.in_units_of_lr = true; }),
        {"period", "outer_lr", "outer_momentum", "codec"}},
+  };
+}
+
+// Those that come from federated learning.
+std::vector<ModeRow> federated_rows() {
+  using enum Exchange;
+  using Kind = OuterRule::Kind;
+  return {
       {"local steps of sampled ranks, averaged by weight",
        "McMahan et al. 2017",
        preset("fedavg", kDeltas, 8),
@@ -127,6 +136,12 @@ std::vector<ModeRow> make_rows() {
        with(preset("fedbuff", kServers, 8), [](Mode& m) { m.buffer = 4; }),
        {"buffer", "period", "outer_lr"}},
   };
+}
+
+std::vector<ModeRow> make_rows() {
+  std::vector<ModeRow> rows = cluster_rows();
+  for (ModeRow& row : federated_rows()) rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace

@@ -79,10 +79,12 @@ struct Quadratics {
   }
 };
 
-// WEFT_SEED=N tries one seed; WEFT_SOAK=1 tries twenty times as many.
-inline std::vector<std::uint64_t> seeds_to_try(std::uint64_t count) {
-  if (const char* one = std::getenv("WEFT_SEED")) return {std::strtoull(one, nullptr, 10)};
-  std::vector<std::uint64_t> seeds(count * (std::getenv("WEFT_SOAK") != nullptr ? 20 : 1));
+// The one seed that is given, or so many; twenty times as many for a soak. Tests hand in the
+// environment: WEFT_SEED and WEFT_SOAK.
+inline std::vector<std::uint64_t> seeds_to_try(std::uint64_t count, const char* one,
+                                               const char* soak) {
+  if (one != nullptr) return {std::strtoull(one, nullptr, 10)};
+  std::vector<std::uint64_t> seeds(count * (soak != nullptr ? 20 : 1));
   std::iota(seeds.begin(), seeds.end(), std::uint64_t{1});
   return seeds;
 }

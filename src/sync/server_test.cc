@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include <cmath>
 
 #include "sync/quadratic_testing.h"
@@ -89,7 +91,8 @@ TEST(ShardServer, FedBuffMovesAsComputedByHand) {
 
 // Ranks at random speeds with random delays: clocks at work differ by the bound at most, and do.
 TEST(ShardServer, BoundIsReachedAndNeverExceeded) {
-  for (const std::uint64_t seed : seeds_to_try(40)) {
+  for (const std::uint64_t seed :
+       seeds_to_try(40, std::getenv("WEFT_SEED"), std::getenv("WEFT_SOAK"))) {
     Random random(seed);
     const auto ranks = static_cast<std::uint32_t>(2 + random.below(6));
     const std::uint64_t bound = random.below(6);

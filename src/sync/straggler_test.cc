@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include <numeric>
 
 #include "sync/quadratic_testing.h"
@@ -43,7 +45,8 @@ TEST(Ballot, BackupWorkersLeaveTheSlowOut) {
 }
 
 TEST(Ballot, RandomDelaysLeaveAllRanksEqual) {
-  for (const std::uint64_t seed : seeds_to_try(30)) {
+  for (const std::uint64_t seed :
+       seeds_to_try(30, std::getenv("WEFT_SEED"), std::getenv("WEFT_SOAK"))) {
     Random random(seed);
     const Quadratics q = Quadratics::draw(5, 3, seed);
     SwarmOptions options = q.swarm(*parse_mode("bsp:backup=2"));
@@ -71,7 +74,8 @@ TEST(BalanceBatch, FollowsSpeedsAndAddsUp) {
   EXPECT_THAT(shares({1000, 1}, 10, 0), ElementsAre(10, 0));
   EXPECT_THAT(shares({2, 0, 2}, 9), ElementsAre(3, 3, 3)) << "not measured yet: as the slowest";
   EXPECT_THAT(shares({0, std::nan(""), -1}, 9), ElementsAre(3, 3, 3));
-  for (const std::uint64_t seed : seeds_to_try(200)) {
+  for (const std::uint64_t seed :
+       seeds_to_try(200, std::getenv("WEFT_SEED"), std::getenv("WEFT_SOAK"))) {
     Random random(seed);
     std::vector<double> speeds(1 + random.below(20));
     for (double& speed : speeds) speed = random.log_normal(0, 2);
