@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-#include <thread>
-
 #include "base/files.h"
-#include "base/stopwatch.h"
 #include "runtime/net/socket.h"
+#include "runtime/wait.h"
 
 namespace weft {
 namespace {
@@ -27,13 +24,9 @@ Status host_meeting(const std::string& file, Meeting& meeting) {
 }
 
 Status find_meeting(const std::string& file, Meeting& meeting) {
-  const std::int64_t deadline = monotonic_ns() + static_cast<std::int64_t>(kMeetS * 1e9);
-  while (!is_file(file)) {
-    if (monotonic_ns() > deadline) {
-      return Error{ErrorKind::kIo, fmt::format("rank 0 did not write {} in {} s", file, kMeetS),
-                   ""};
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // 64 ranks must not spin beside it
+  constexpr double kLook_s = 1e-3;  // 64 ranks must not spin beside the one that starts
+  if (!runtime::wait_until([&] { return is_file(file); }, kMeetS, kLook_s)) {
+    return Error{ErrorKind::kIo, fmt::format("rank 0 did not write {} in {} s", file, kMeetS), ""};
   }
   const auto text = read_file(file, 4096);
   if (!text.ok()) return text.error();

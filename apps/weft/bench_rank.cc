@@ -2,16 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 #include <memory>
-#include <thread>
 
 #include "base/stopwatch.h"
 #include "bench/peers/measure.h"
 #include "bench_meeting.h"
 #include "runtime/chooser.h"
 #include "runtime/group.h"
+#include "runtime/wait.h"
 
 namespace weft {
 namespace {
@@ -32,16 +31,17 @@ int complain(const Error& error) {
 // Connections are made beside the work of the group: those that are there when nothing new has
 // come for a while.
 runtime::Connections settled(const runtime::Group& group) {
-  using namespace std::chrono_literals;
-  constexpr int kQuietLooks = 10, kMostLooks = 200;
+  constexpr int kQuietLooks = 10;
+  constexpr double kLook_s = 0.01, kMost_s = 2;
   runtime::Connections last = group.connections();
   int quiet = 0;
-  for (int look = 0; look < kMostLooks && quiet < kQuietLooks; ++look) {
-    std::this_thread::sleep_for(10ms);
+  const auto nothing_new = [&] {
     const runtime::Connections now = group.connections();
     quiet = now.control == last.control && now.data == last.data ? quiet + 1 : 0;
     last = now;
-  }
+    return quiet >= kQuietLooks;
+  };
+  runtime::wait_until(nothing_new, kMost_s, kLook_s);
   return last;
 }
 

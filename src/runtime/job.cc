@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "runtime/launch/launcher.h"
+#include "runtime/wait.h"
 
 namespace weft::runtime {
 namespace {
@@ -357,10 +358,7 @@ void Job::abandon(std::uint32_t group, std::uint32_t epoch, const std::string& w
 
 // What was posted reaches the kernel before the connections go.
 void Job::drain(Seconds most) {
-  const double deadline = steady_now() + most;
-  while (tcp_ != nullptr && !tcp_->idle() && steady_now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  wait_until([&] { return tcp_ == nullptr || tcp_->idle(); }, most, 1e-3);
 }
 
 void Job::leave() {
