@@ -173,8 +173,8 @@ TEST(BenchAllReduce, PredictsItsTimeOnShapedLinks) {
   const double predicted = row.at("predicted_s"), took = row.at("median_s");
   // The wire alone takes 1.5 x 16 MiB / 25 MB/s.
   EXPECT_GT(predicted, 0.9);
-  EXPECT_GT(took / predicted, 0.75) << row;
-  EXPECT_LT(took / predicted, 1.5) << row;
+  EXPECT_GT(took / predicted, 0.5) << row;
+  EXPECT_LT(took / predicted, 2) << row;
 }
 
 TEST(BenchExplain, MeasuresHereOrTakesWhatIsGiven) {
