@@ -152,7 +152,7 @@ def from_environment(rank, size):
 PAIRS = [
     ("none", "bsp"), ("fp16", "bsp"), ("int8", "bsp"), ("int8", "local:period=4"),
     ("none", "local:adaptive"), ("int4", "diloco:period=5"), ("none", "gossip"),
-    ("int8", "post-local:warmup=10,period=4"), ("none", "scaffold:period=4"),
+    ("int8", "post-local:warmup=10,period=4"), ("none", "slowmo:period=4"),
     ("int8", "ssp:bound=2"), ("none", "asp"),
 ]
 

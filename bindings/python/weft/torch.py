@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from weft import _torch as _native
-from weft.training import Wrapped, finish_all, wrap
+from weft.training import Wrapped, finish_all, release_all, wrap
 
 __all__ = [
     "ProcessGroup", "Wrapped", "ddp_hook", "init_elastic", "install", "leave", "stream", "wrap",
@@ -158,6 +158,7 @@ def _at_exit() -> None:
         except RuntimeError as error:  # a rank was lost: what is left to do is to say goodbye
             print(f"weft: {error}", file=sys.stderr)
         leave(_LEAVE_TOGETHER_S)
+        release_all()
 
 
 if int(torch.__version__.split(".")[0]) >= 2:

@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from weft import _torch as _native
 
-__all__ = ["Wrapped", "finish_all", "wrap"]
+__all__ = ["Wrapped", "finish_all", "release_all", "wrap"]
 
 _VERSION = 1
 _STATE = "weft"  # the key of a state_dict that holds what codecs and modes remember
@@ -143,42 +143,50 @@ class Wrapped(nn.Module):
         return keys
 
 
+class _Hook:
+    """What the hook of DistributedDataParallel knows. DDP keeps it where Python's garbage collector
+    cannot look, so that it must not know DDP."""
+
+    def __init__(self, group: Any, codec: str, seed: int) -> None:
+        self.passes = 0  # backward passes
+        self.group = group
+        self.compressor = _native.Compressor(group, codec, seed)
+
+
+def _average(hook: _Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    index, buffer = bucket.index(), bucket.buffer()
+    # DDP divides parameters into buckets anew after its first pass; what a codec remembers of a
+    # bucket would then be of other parameters.
+    plain = hook.passes == 0 or buffer.dtype != torch.float32
+    if bucket.is_last():
+        hook.passes += 1
+    if plain:
+        with _native.StreamScope(1 + index, -float(index)):
+            work = dist.all_reduce(buffer, op=dist.ReduceOp.AVG, group=hook.group, async_op=True)
+    else:
+        work = hook.compressor.average(index, buffer, -float(index))
+    return work.get_future().then(lambda future: future.value()[0])
+
+
 class _Gradients:
     """Gradients of every step, averaged bucket by bucket in a hook of DistributedDataParallel."""
 
     def __init__(self, model: nn.Module, group: Any, codec: str, seed: int) -> None:
         if not isinstance(model, DistributedDataParallel):
             model = DistributedDataParallel(model, process_group=group)
-        self.ddp = model
+        self.forward_of = model
         self.model = model.module
         self.loss = None
-        self.step = 0  # backward passes
-        self._group = group
-        self._compressor = _native.Compressor(group, codec, seed)
-        model.register_comm_hook(self, _Gradients._average)
+        self._hook = _Hook(group, codec, seed)
+        model.register_comm_hook(self._hook, _average)
 
-    def forward_of(self, *args: Any, **kwargs: Any) -> Any:
-        return self.ddp(*args, **kwargs)
-
-    def _average(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-        index, buffer = bucket.index(), bucket.buffer()
-        # DDP divides parameters into buckets anew after its first pass; what a codec remembers of
-        # a bucket would then be of other parameters.
-        plain = self.step == 0 or buffer.dtype != torch.float32
-        if bucket.is_last():
-            self.step += 1
-        if plain:
-            with _native.StreamScope(1 + index, -float(index)):
-                work = dist.all_reduce(
-                    buffer, op=dist.ReduceOp.AVG, group=self._group, async_op=True
-                )
-        else:
-            work = self._compressor.average(index, buffer, -float(index))
-        return work.get_future().then(lambda future: future.value()[0])
+    @property
+    def step(self) -> int:
+        return self._hook.passes
 
     @property
     def rounds(self) -> int:
-        return self.step
+        return self._hook.passes
 
     def widest(self) -> int:
         return 0
@@ -186,13 +194,16 @@ class _Gradients:
     def finish(self) -> None:
         pass
 
+    def release(self) -> None:
+        self._hook.compressor = self._hook.group = None
+
     def save(self) -> List[bytes]:
-        if self._compressor.codec == "none":
+        if self._hook.compressor.codec == "none":
             return []
-        return _native.gather(self._group, self._compressor.save())
+        return _native.gather(self._hook.group, self._hook.compressor.save())
 
     def restore(self, saved: List[bytes]) -> None:
-        self._compressor.restore(saved)
+        self._hook.compressor.restore(saved)
 
 
 class _Parameters:
@@ -238,6 +249,9 @@ class _Parameters:
     def finish(self) -> None:
         self._sync.finish()
 
+    def release(self) -> None:
+        self._sync = self._group = None
+
     def save(self) -> List[bytes]:
         return _native.gather(self._group, self._sync.save())
 
@@ -273,6 +287,12 @@ def finish_all() -> None:
     """What the end of a program does for models whose ``finish()`` was not called."""
     for wrapped in list(_alive):
         wrapped.finish()
+
+
+def release_all() -> None:
+    """Lets threads end before the interpreter does; models can no longer train."""
+    for wrapped in list(_alive):
+        wrapped._how[0].release()
 
 
 def _leave(_: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
