@@ -165,6 +165,7 @@ Verb add_bench_command(CLI::App& app) {
       "         weft bench flows --pattern ring --hosts 16384\n"
       "         weft bench allreduce --ranks 4 --sizes 4KB,1MB,64MB\n"
       "         weft bench start --ranks 8,32,64\n"
+      "         weft bench training --width 500 --modes int8/bsp none/local:period=8\n"
       "         weft bench explain --ranks 4 --bytes 1MB\n"
       "         weft bench codec --codec int8 topk:rate=0.01");
   const std::vector<Verb> verbs = {add_flows(*bench),         add_bench_allreduce(*bench),
