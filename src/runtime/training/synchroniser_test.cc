@@ -67,7 +67,7 @@ const Case kCases[] = {
     {"hierarchical:inner=2,outer=4,group=2", "none", 1e-3, true},
     {"diloco:period=5", "none", 0.1, true},
     {"diloco:period=5", "int4", 0.1, true},
-    {"diloco:period=8,fragments=4,overlap=1,mixing=0.5", "int8", 0.3, false},
+    {"diloco:period=8,fragments=4,overlap=1,mixing=0.2,outer_momentum=0.3", "int8", 0.3, false},
     {"gossip", "none", 0.2, false},
     {"gossip:graph=exponential", "none", 0.2, false},
     {"lazy:threshold=0.0001,check=2", "none", 0.1, false},
