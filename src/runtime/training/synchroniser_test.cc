@@ -52,8 +52,10 @@ Status take_steps(Synchroniser& sync, std::span<float> x, int rank, int steps) {
 struct Case {
   const char* mode;
   const char* codec;
-  double near;  // how near to the optimum it must come; gossip and servers end where they are
-  bool equal;   // all ranks end with the same bits
+  // How near every rank must come to the optimum. Without communication it would be 0.45; what a
+  // rank drifts after its last average is in it.
+  double near;
+  bool equal;  // all ranks end with the same bits
 };
 const Case kCases[] = {
     {"bsp", "none", 1e-3, true},
@@ -67,7 +69,7 @@ const Case kCases[] = {
     {"hierarchical:inner=2,outer=4,group=2", "none", 1e-3, true},
     {"diloco:period=5", "none", 0.1, true},
     {"diloco:period=5", "int4", 0.1, true},
-    {"diloco:period=8,fragments=4,overlap=1,mixing=0.2,outer_momentum=0.3", "int8", 0.3, false},
+    {"diloco:period=4,fragments=4,overlap=1,mixing=0.2,outer_momentum=0.3", "int8", 0.3, false},
     {"gossip", "none", 0.2, false},
     {"gossip:graph=exponential", "none", 0.2, false},
     {"lazy:threshold=0.0001,check=2", "none", 0.1, false},
