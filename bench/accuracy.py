@@ -69,7 +69,7 @@ def accuracy(rank, size, pair, seed, epochs, rate):
     torch.manual_seed(seed)
     model = model_of()
     codec, sync = pair.split("/", 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     model = weft.torch.wrap(model, codec, sync, optimizer)
     for epoch in range(epochs):
         order = torch.randperm(TRAIN, generator=torch.Generator().manual_seed(seed * 1000 + epoch))
@@ -131,7 +131,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=24)
-    parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--lr", type=float, default=2e-3, help="of AdamW (0.002)")
     parser.add_argument("pairs", nargs="*", default=PAIRS, help="CODEC/SYNC (the supported ones)")
     options = parser.parse_args()
     said_no, plain = False, 0.0
