@@ -2,7 +2,7 @@
 // parameters (sync/server.h) and serves it to all, and exchanges its own way with every shard.
 #pragma once
 
-#include <atomic>
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
