@@ -34,9 +34,10 @@ TEST(Chooser, TimesAreThoseOfTheClosedForms) {
   const Choice choice = all_reduce(n, shape);
   // Calls are compared in two rounds; a ring has six more, of a quarter each.
   EXPECT_NEAR(expected(choice, "ring"), 8 * 100e-6 + 1.5 * n / 25e6 + 0.75 * n / add, 1e-9);
-  EXPECT_NEAR(expected(choice, "halving-doubling"), 6 * 100e-6 + 1.5 * n / 25e6 + 0.75 * n / add,
-              1e-9);
-  EXPECT_NEAR(expected(choice, "exchange"), 100e-6 + 3 * n / 25e6 + 4 * n / add, 1e-9);
+  // Where several send to one at a time, 8 % of what moves is lost.
+  EXPECT_NEAR(expected(choice, "halving-doubling"),
+              2 * 100e-6 + 1.08 * (4 * 100e-6 + 1.5 * n / 25e6) + 0.75 * n / add, 1e-9);
+  EXPECT_NEAR(expected(choice, "exchange"), 1.08 * (100e-6 + 3 * n / 25e6) + 4 * n / add, 1e-9);
   EXPECT_EQ(choice.expected_s, expected(choice, choice.algorithm));
 }
 
@@ -44,7 +45,7 @@ TEST(Chooser, SmallDataIsExchangedAndLargeDataIsNot) {
   for (const GroupShape& shape : {on_one_host(2), on_one_host(4), on_hosts(4, 1)}) {
     EXPECT_EQ(all_reduce(4096, shape).algorithm, "exchange");
     EXPECT_EQ(all_reduce(4096, shape).slice_bytes, 0u);
-    EXPECT_EQ(all_reduce(64e6, shape).algorithm, "halving-doubling");
+    EXPECT_EQ(all_reduce(64e6, shape).algorithm, shape.one_host ? "halving-doubling" : "ring");
     EXPECT_GT(all_reduce(64e6, shape).slice_bytes, 0u);
   }
   EXPECT_EQ(all_reduce(64e6, on_one_host(3)).algorithm, "ring");
@@ -70,11 +71,9 @@ TEST(Chooser, MeasuredSpeedsChangeTheChoice) {
   GroupShape slow = on_one_host(4);
   slow.links.same_host.message_s = 500e-6;
   EXPECT_EQ(all_reduce(32 << 10, on_one_host(4)).algorithm, "halving-doubling");
-  EXPECT_EQ(all_reduce(32 << 10, slow).algorithm, "exchange");
-  // Where bits could differ, more must be promised than where they cannot.
-  slow.links.same_host.message_s = 2.4e-6;
-  EXPECT_EQ(all_reduce(32 << 10, slow, false).algorithm, "halving-doubling");
   EXPECT_EQ(all_reduce(32 << 10, slow, true).algorithm, "exchange");
+  // Where bits could differ from one run to the next, nothing that is measured counts.
+  EXPECT_EQ(all_reduce(32 << 10, slow, false).algorithm, "halving-doubling");
 }
 
 TEST(Chooser, NoiseAndSizesOfOneClassChangeNothing) {
