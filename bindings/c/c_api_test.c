@@ -10,11 +10,12 @@
 
 enum { kRanks = 2, kCount = 1000 };
 
+static int own_rank = -1;  /* -1: the parent */
 static int failures;
 
 static void expect(int holds, const char* what) {
   if (holds) return;
-  fprintf(stderr, "not so: %s (last error: %s)\n", what, weft_last_error());
+  fprintf(stderr, "rank %d, not so: %s (last error: %s)\n", own_rank, what, weft_last_error());
   ++failures;
 }
 
@@ -98,6 +99,7 @@ static void tells_of_a_mismatch(weft_group* group) {
 }
 
 static int rank_main(int rank, const char* store, const char* secret) {
+  own_rank = rank;
   weft_group* group = NULL;
   const weft_start_options options = {.store = store, .secret_hex = secret, .rank = rank,
                                       .ranks = kRanks, .start_deadline_s = 20, .deadline_s = 20};

@@ -63,7 +63,7 @@ Engine::GroupState& Engine::state_of(std::uint32_t group) {
 std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
   std::shared_ptr<Execution> execution;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     execution = execution_for(std::move(spec));
     const OperationKey key = execution->spec().key;
     const GroupState& state = state_of(key.group);
@@ -94,6 +94,8 @@ std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
       for (Parcel& parcel : parcels) execution->take(std::move(parcel), *this, true);
     }
     if (background) want_background();
+    // What others sent before may have ended it: the group must know when the caller does.
+    if (execution->failed()) collect_ended(lock);
   }
   if (background) {
     wanted_.notify_one();
