@@ -75,7 +75,7 @@ std::vector<float> scales_of(const DenseRule& rule, std::span<const float> v) {
   const auto count = static_cast<float>(v.size());
   const float squares = sum_over(v, [](float x) { return x * x; });
   const auto over = [](float top, float levels) { return top < kTiny ? 0 : top / levels; };
-  const auto levels = static_cast<float>((1 << (rule.bits - 1)) - 1);
+  const auto levels = static_cast<float>((std::uint64_t{1} << (rule.bits - 1)) - 1);
   if (between(rule.kind, DenseKind::kInt8, DenseKind::kInt4Random)) return {over(most, levels)};
   if (between(rule.kind, DenseKind::kTernary, DenseKind::kTernaryRandom)) {
     const float clipped = rule.clip * std::sqrt(squares / count);
