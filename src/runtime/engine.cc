@@ -252,18 +252,22 @@ void Engine::start_slices() {
   if (std::none_of(active_.begin(), active_.end(), wants)) return;
   CreditWindow window(options_.credit_bytes);
   for (const auto& execution : active_) {
+    if (!execution->takes_credit()) continue;
     for (std::uint32_t i = 0; i < execution->slices_under_way(); ++i) {
       window.take(static_cast<double>(execution->slice_bytes()));
     }
   }
+  bool full = false;  // then nothing that is less urgent sends either
   for (std::size_t i = 0; i < active_.size(); ++i) {
     const auto execution = active_[i];
+    const bool counts = execution->takes_credit();
+    const auto bytes = static_cast<double>(execution->slice_bytes());
     while (execution->wants_slice()) {
-      const auto bytes = static_cast<double>(execution->slice_bytes());
-      if (!window.admits(bytes)) return;
+      full = full || (counts && !window.admits(bytes));
+      if (counts && full) break;
       const std::uint32_t before = execution->slices_under_way();
       if (!execution->start_slice(*this)) break;
-      if (execution->slices_under_way() > before) window.take(bytes);
+      if (counts && execution->slices_under_way() > before) window.take(bytes);
     }
   }
 }

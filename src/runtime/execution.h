@@ -87,6 +87,9 @@ class Execution {
   }
   std::uint32_t slices_under_way() const { return under_way_; }
   std::size_t slice_bytes() const { return slice_bytes_; }
+  // A receive from one peer sends nothing: were it counted as under way, many of them could keep
+  // the sends back that the peer's own receives wait for.
+  bool takes_credit() const { return spec_.call.operation != Operation::kPoint || spec_.rank == 0; }
   bool blocked() const { return blocked_ > 0; }
   bool agreed() const { return agreed_; }
   // What this rank computed until it called, to be told to the others. Requires: not begun; not 0.

@@ -128,6 +128,28 @@ TEST_P(GroupTraffic, LongVectorsNeedManySlices) {
   });
 }
 
+TEST_P(GroupTraffic, ManyReceivesThatWaitKeepNoSendBack) {
+  Ranks world(2, GetParam());
+  world.base.credit_bytes = 1 << 20;
+  world.start();
+  world.run([](int rank, Group& group) {
+    constexpr std::size_t kMessages = 64, kCount = 16 << 10;
+    CallOptions call;
+    call.deadline_s = 20;
+    const Floats data(kCount, static_cast<float>(rank));
+    std::vector<Floats> got(kMessages, Floats(kCount));
+    std::vector<Group::WorkPtr> works;
+    for (Floats& one : got) {
+      works.push_back(group.receive(one.data(), kCount, DataType::kFloat32, 1 - rank, 0, call));
+    }
+    for (std::size_t i = 0; i < kMessages; ++i) {
+      works.push_back(group.send(data.data(), kCount, DataType::kFloat32, 1 - rank, 0, call));
+    }
+    for (const auto& work : works) expect_done(work->wait());
+    for (const Floats& one : got) EXPECT_EQ(one, Floats(kCount, static_cast<float>(1 - rank)));
+  });
+}
+
 // Sums of numbers of very different size depend on the order of the additions.
 TEST_P(GroupTraffic, ResultsAreBitIdenticalOnAllRanksAndInEveryRun) {
   for (const int ranks : {3, 4}) {
