@@ -16,9 +16,9 @@ namespace weft::sync {
 //   kNesterov  u = momentum u + way;                     agreed -= lr (way + momentum u)
 //   kAdam      u = momentum u + (1 - momentum) way;
 //              v = beta2 v + (1 - beta2) way²;           agreed -= lr u / (√v + epsilon)
-// Adam without bias correction, as FedAdam has it (Reddi et al. 2021, algorithm 2). With
+// Adam without bias correction, as FedAdam has it (Reddi et al. 2021). With
 // in_units_of_lr, u = momentum u + way / inner_lr and agreed -= lr inner_lr u, SlowMo's rule (Wang
-// et al. 2020, algorithm 1); the unit matters only while inner_lr changes.
+// et al. 2020); the unit matters only while inner_lr changes.
 // `u` may be empty without momentum, `v` without Adam. Requires: inner_lr > 0. Cost: one pass.
 template <typename T>
 void outer_step(const OuterRule& rule, double inner_lr, std::span<const T> way, std::span<T> agreed,

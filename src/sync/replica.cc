@@ -71,8 +71,8 @@ void Replica<T>::contribute(const Action& action, std::span<const T> values, std
   for (std::size_t i = 0; i < size_; ++i) out[part.size + i] = share * next_control_[i];
 }
 
-// Option II of Karimireddy et al. 2020, algorithm 1: the mean of the gradients along the way, with
-// the sum of the learning rates where they have steps × learning rate.
+// The second of the two updates that Karimireddy et al. 2020 offer: the mean of the gradients along
+// the way, with the sum of the learning rates where they have steps × learning rate.
 template <typename T>
 void Replica<T>::update_control(const Action& action, std::span<const T> parameters) {
   CHECK(action.lr_sum > 0);
