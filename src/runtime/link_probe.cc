@@ -93,26 +93,42 @@ class KindProbe {
   }
 
   // All send to the next rank at once; how long it took until what the one before sent was here.
-  Result<Seconds> shift_s(std::size_t bytes, int times) {
-    Seconds least = kNever;
-    for (int i = 0; i < times && takes_part(); ++i) {
-      sent_.assign(bytes, std::byte{0});
-      got_.resize(bytes);
-      const Status met = part_->barrier_now(call_);
-      if (!met.ok()) return met.error();
-      const int ranks = part_->size(), rank = part_->rank();
-      Group::WorkPtr sending;
-      const auto once = timed([&] {
-        sending = part_->send(sent_.data(), bytes, DataType::kUint8, (rank + 1) % ranks, 0, call_);
-        return part_
-            ->receive(got_.data(), bytes, DataType::kUint8, (rank + ranks - 1) % ranks, 0, call_)
-            ->wait();
-      });
-      const Status sent = sending->wait();
-      if (!once.ok()) return once.error();
-      if (!sent.ok()) return sent.error();
-      least = std::min(least, *once);
+  Result<Seconds> one_shift_s(std::size_t bytes) {
+    sent_.assign(bytes, std::byte{0});
+    got_.resize(bytes);
+    const Status met = part_->barrier_now(call_);
+    if (!met.ok()) return met.error();
+    const int ranks = part_->size(), rank = part_->rank();
+    Group::WorkPtr sending;
+    const auto once = timed([&] {
+      sending = part_->send(sent_.data(), bytes, DataType::kUint8, (rank + 1) % ranks, 0, call_);
+      return part_
+          ->receive(got_.data(), bytes, DataType::kUint8, (rank + ranks - 1) % ranks, 0, call_)
+          ->wait();
+    });
+    const Status sent = sending->wait();
+    if (!once.ok()) return once.error();
+    if (!sent.ok()) return sent.error();
+    return *once;
+  }
+
+  // The shortest of some tries, each as long as it took the rank that waited longest: one that
+  // began late finds bytes that came before it looked. All ranks get the same number.
+  Result<Seconds> shift_s(std::size_t bytes, int tries) {
+    std::vector<double> took(static_cast<std::size_t>(tries), 0);
+    for (double& once : took) {
+      if (!takes_part()) continue;
+      const auto mine = one_shift_s(bytes);
+      if (!mine.ok()) return mine.error();
+      once = *mine;
     }
+    const Status longest =
+        whole_.reduce(took.data(), took.size(), DataType::kFloat64, ReduceOp::kMax, leader_, call_)
+            ->wait();
+    if (!longest.ok()) return longest.error();
+    Seconds least = *std::min_element(took.begin(), took.end());
+    const Status told = follow(least);
+    if (!told.ok()) return told.error();
     return least;
   }
 
@@ -121,11 +137,10 @@ class KindProbe {
     Seconds before_s = 0;
     std::size_t before = 0;
     for (const std::size_t bytes : kSizes) {
-      // The first finds connections that have not come up to speed.
-      auto took = shift_s(bytes, before == 0 ? 2 : before_s < kShortStep ? 3 : 1);
+      // More than once: the first finds connections that have not come up to speed, and any may
+      // find a processor that does something else.
+      const auto took = shift_s(bytes, before_s < kShortStep ? 3 : 2);
       if (!took.ok()) return took.error();
-      const Status told = follow(*took);
-      if (!told.ok()) return told;
       if (*took > before_s) {
         link.bytes_per_s = static_cast<double>(bytes - before) / (*took - before_s);
       }
@@ -133,7 +148,7 @@ class KindProbe {
       before = bytes;
       if (*took > long_step_s_) break;
     }
-    return follow(link.bytes_per_s);
+    return {};
   }
 
   Group& whole_;
