@@ -73,10 +73,10 @@ function(weft_live_tests)
     return()
   endif()
   outside_view(tests view libraries)
-  room_test(live_test "${view}" LABEL live SOURCES ${sources}
+  room_test(command_test "${view}" LABEL live SOURCES ${sources}
             LINKS ${libraries} nlohmann_json::nlohmann_json)
-  add_dependencies(live_test weft)
-  target_compile_definitions(live_test PRIVATE WEFT_BINARY="$<TARGET_FILE:weft>")
+  add_dependencies(command_test weft)
+  target_compile_definitions(command_test PRIVATE WEFT_BINARY="$<TARGET_FILE:weft>")
 endfunction()
 
 # bench/simgrid_flows.cc, beside the command line that runs it; only where SimGrid is installed, and
