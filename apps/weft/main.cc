@@ -41,6 +41,9 @@ void add_sim_world(CLI::App& sim, SimArguments& a) {
       ->check(number_from(1e-3, kLongest));
   sim.add_option("--spot-notice", o.faults.spot_notice, "seconds of notice before a revocation")
       ->check(number_from(0, kLongest));
+  sim.add_option("--controller-mtbf", o.faults.controller_mtbf,
+                 "mean seconds between restarts of the controller, whose policy then remembers nothing")
+      ->check(number_from(0, kLongest));
   sim.add_option("--faults", a.faults,
                  "recorded outages: CSV of at_s,node,duration_s[,notice_s][,device]");
   sim.add_option("--delay", o.channel.delay_mean, "mean seconds a command or outcome travels")

@@ -9,7 +9,7 @@ namespace weft {
 
 Controller::Controller(const Cluster& cluster, const Policy& policy, Executor& executor,
                        ControllerOptions options, Journal* journal)
-    : policy_(policy),
+    : policy_(&policy),
       options_(options),
       journal_(journal),
       state_(cluster),
@@ -266,18 +266,13 @@ void Controller::decide(Seconds now) {
   if (journal_ != nullptr) journal_->decision(now);
   const std::int64_t before = options_.clock_ns != nullptr ? options_.clock_ns() : 0;
   draft_.clear();
-  policy_.decide(draft_, change_, *memory_);
+  policy_->decide(draft_, change_, *memory_);
   if (options_.clock_ns != nullptr) latency_.add_ns(options_.clock_ns() - before);
   ++decisions_;
   change_.clear();
   policy_wake_ = draft_.wake();
-  // Stops go before starts, so that a device freed and given in one decision is asked back first.
-  for (JobId id : draft_.touched()) {
-    if (state_.jobs[id].phase == Phase::kWaiting) dispatch_.pursue(id);
-  }
-  for (JobId id : draft_.touched()) {
-    if (state_.jobs[id].phase == Phase::kPlaced) dispatch_.pursue(id);
-  }
+  if (journal_ != nullptr) journal_->decided(draft_);
+  pursue(draft_.touched());
   for (const auto& [id, why] : draft_.rejected()) {
     if (journal_ != nullptr) journal_->rejected(now, id, why);
     end(state_.jobs[id]);
@@ -285,6 +280,43 @@ void Controller::decide(Seconds now) {
   if (journal_ != nullptr) {
     for (const Reason& reason : draft_.reasons()) journal_->reason(reason);
   }
+}
+
+// Stops go before starts, so that a device freed and given in one decision is asked back first.
+void Controller::pursue(const std::vector<JobId>& touched) {
+  for (JobId id : touched) {
+    if (state_.jobs[id].phase == Phase::kWaiting) dispatch_.pursue(id);
+  }
+  for (JobId id : touched) {
+    if (state_.jobs[id].phase == Phase::kPlaced) dispatch_.pursue(id);
+  }
+}
+
+Status Controller::fold(Seconds now, const Decision& decision) {
+  CHECK(now >= state_.now);
+  state_.now = now;
+  draft_.clear();
+  const Status applied = apply(decision, draft_);
+  if (!applied.ok()) return applied;
+  ++decisions_;
+  change_.clear();
+  policy_wake_ = decision.wake;
+  std::vector<JobId> touched;
+  for (const auto& [id, held] : decision.held) touched.push_back(id);
+  pursue(touched);
+  for (const auto& [id, why] : decision.rejected) end(state_.jobs[id]);
+  return {};
+}
+
+void Controller::take_policy(const Policy& policy) {
+  policy_ = &policy;
+  memory_ = policy.new_memory();
+  policy_wake_ = kNever;
+  change_.clear();
+  for (JobId id : state_.active) {
+    if (state_.jobs[id].phase != Phase::kEnded) change_.arrived.push_back(id);
+  }
+  change_.nodes = true;
 }
 
 Seconds Controller::next_wake() { return std::min(policy_wake_, dispatch_.next_due()); }

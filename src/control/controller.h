@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/statistics.h"
+#include "control/decision.h"
 #include "control/dispatch.h"
 #include "control/event.h"
 #include "control/history.h"
@@ -40,6 +41,14 @@ class Controller {
   // Calls the policy if anything it should know has changed, and sends the commands. To be called
   // once after all events of one instant.
   void decide(Seconds now);
+  // Does what a recorded decision did, in place of calling the policy, and sends the commands that
+  // follow from it. Afterwards the policy's memory is not that of the recorded one: before the next
+  // decide() take_policy() must be called. Fails if the decision does not fit the state, which is
+  // then not to be used.
+  Status fold(Seconds now, const Decision& decision);
+  // From now on this policy decides, with nothing to remember; to it every job that has not ended
+  // has just arrived, those that hold devices too. Requires: it outlives the controller.
+  void take_policy(const Policy& policy);
   // The controller wants a kTick at this time even if nothing else happens.
   Seconds next_wake();
 
@@ -64,9 +73,11 @@ class Controller {
   // Takes the holding away without the policy's doing and tells the policy.
   void send_back(JobState& job);
   void end(JobState& job);
+  // Sends what follows from the jobs a decision touched, in order, perhaps more than once.
+  void pursue(const std::vector<JobId>& touched);
   bool stale(const Event& event) const;
 
-  const Policy& policy_;
+  const Policy* policy_;
   ControllerOptions options_;
   Journal* journal_;
   State state_;

@@ -22,7 +22,9 @@ class Policy {
  public:
   virtual ~Policy() = default;
 
-  // Requires: `change` names everything that differs from the previous call with this memory.
+  // Requires: `change` names everything that differs from the previous call with this memory; in
+  // the first, every job that has not ended has arrived, also those that hold something already
+  // (the controller restarted, or another policy was in force).
   // Ensures: only jobs the draft touched change; no device over 100 %; gangs whole.
   // Cost: O(changed log n) for list policies; share and choose policies work in rounds.
   virtual void decide(Draft& draft, const Change& change, PolicyMemory& memory) const = 0;

@@ -73,6 +73,9 @@ class Engine : public Executor, public Listener, private Journal {
   void decision(Seconds at) override {
     if (request_.journal != nullptr) request_.journal->decision(at);
   }
+  void decided(const Draft& draft) override {
+    if (request_.journal != nullptr) request_.journal->decided(draft);
+  }
   void command(Seconds at, const Command& c) override {
     if (request_.journal != nullptr) request_.journal->command(at, c);
   }
@@ -229,6 +232,10 @@ void Engine::happen(const Scheduled& scheduled) {
       break;
     case Happening::kDeliver:
       deliver(scheduled.subject);
+      break;
+    case Happening::kRestart:
+      controller_.take_policy(*request_.policy);
+      faults_.plan_restart(now_);
       break;
   }
   drain();

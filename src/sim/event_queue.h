@@ -18,6 +18,7 @@ enum class Happening : std::uint8_t {
   kLoadStep,      // job, index of the step
   kServiceEnds,   // job
   kDeliver,       // index of a message under way
+  kRestart,       // of the controller
 };
 
 struct Scheduled {

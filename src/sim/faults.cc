@@ -6,9 +6,15 @@ namespace weft {
 
 Faults::Faults(const Cluster& cluster, const FaultOptions& options, std::uint64_t seed,
                EventQueue& queue)
-    : cluster_(cluster), options_(options), random_(seed), queue_(queue) {}
+    : cluster_(cluster), options_(options), random_(seed), restarts_(seed + 0x9e3779b9), queue_(queue) {}
+
+void Faults::plan_restart(Seconds now) {
+  if (options_.controller_mtbf <= 0) return;
+  queue_.push(now + restarts_.exponential(options_.controller_mtbf), Happening::kRestart, 0);
+}
 
 void Faults::plan() {
+  plan_restart(0);
   slots_ = options_.recorded;
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) schedule(slot, 0);
   for (NodeId node = 0; node < cluster_.nodes.size(); ++node) add_by_rate(node, kNoDevice);

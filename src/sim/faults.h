@@ -21,6 +21,8 @@ class Faults {
          EventQueue& queue);
 
   void plan();
+  // Draws when the controller restarts next, if it does.
+  void plan_restart(Seconds now);
   const Outage& outage(std::uint32_t slot) const { return slots_[slot]; }
 
   // The outage of the slot is announced ahead, or begins.
@@ -41,7 +43,7 @@ class Faults {
 
   const Cluster& cluster_;
   const FaultOptions& options_;
-  Random random_;
+  Random random_, restarts_;
   EventQueue& queue_;
   std::vector<Outage> slots_;  // recorded ones, then one for each thing that fails by a rate
   std::map<std::pair<NodeId, DeviceId>, std::uint32_t> kept_away_;  // by how many outages

@@ -49,6 +49,9 @@ struct FaultOptions {
   Seconds spot_mtbf = 0;  // of one spot node: revocations
   Seconds spot_gone_mean = 1800;
   Seconds spot_notice = 120;
+  // Mean time between restarts of the controller, which then has everything but what its policy
+  // remembered; 0: never.
+  Seconds controller_mtbf = 0;
 };
 
 struct SimOptions {

@@ -162,6 +162,7 @@ inline SimOptions random_options(Random& random, const RandomCaseLimits& limits)
   if (limits.faults && random.chance(0.6)) {
     options.faults.node_mtbf = random.uniform(3000, 30000);
     options.faults.repair_mean = random.uniform(10, 1000);
+    if (random.chance(0.3)) options.faults.controller_mtbf = random.uniform(100, 3000);
     options.faults.spot_mtbf = random.uniform(2000, 20000);
     options.faults.spot_gone_mean = random.uniform(10, 600);
     options.faults.spot_notice = random.uniform(0, 120);

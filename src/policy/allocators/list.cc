@@ -41,7 +41,11 @@ void ListWalk::fold(const Change& change) {
   }
   for (JobId id : change.arrived) {
     memory_.shape[id] = shape_of(state_.job(id));
-    file_waiting(id);
+    if (state_.job(id).phase == Phase::kWaiting) {
+      file_waiting(id);
+    } else {
+      adopt(id);
+    }
   }
   for (JobId id : change.returned) {
     leave_partner(id);
@@ -145,6 +149,13 @@ void ListWalk::file_placed(JobId id) {
     // Far from zero the step may round to now; taken at once it would be taken for ever.
     if (at < kNever) memory_.steps.emplace(std::max(at, std::nextafter(state_.now, kNever)), id);
   }
+}
+
+// A job that was placed under another memory.
+void ListWalk::adopt(JobId id) {
+  file_placed(id);
+  if (policy_.options_.profile > 0) adopt_profiled(id);
+  if (policy_.sharer_ != nullptr) adopt_sharing(id);
 }
 
 void ListWalk::unfile(JobId id) {

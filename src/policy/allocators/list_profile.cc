@@ -34,6 +34,13 @@ bool ListWalk::needs_profile(const JobState& job) const {
                      });
 }
 
+void ListWalk::adopt_profiled(JobId id) {
+  const JobState& job = state_.job(id);
+  const NodeId node = state_.cluster().node_of(job.held.devices.front().device);
+  const bool at_it = state_.cluster().nodes[node].type == profile_type() && needs_profile(job);
+  (at_it ? memory_.profiling : memory_.profiled).insert(id);
+}
+
 void ListWalk::end_profiles() {
   for (JobId id : std::vector<JobId>(memory_.profiling.begin(), memory_.profiling.end())) {
     const JobState& job = state_.job(id);

@@ -74,6 +74,24 @@ void ListWalk::leave_partner(JobId id) {
   list_alone(partner);
 }
 
+// One that was placed under another memory: beside whoever holds the other halves, if anybody does.
+void ListWalk::adopt_sharing(JobId id) {
+  if (!may_host(state_.job(id))) return;
+  note_alone(id);
+  const DeviceShare& share = state_.job(id).held.devices.front();
+  if (share.milli == kWhole) return;
+  for (JobId other : state_.ledger.users(share.device)) {
+    if (other == id || !may_host(state_.job(other))) continue;
+    unlist_alone(id);
+    if (other > id) return;  // it will be adopted too
+    unlist_alone(other);
+    memory_.partner[id] = other;
+    memory_.partner[other] = id;
+    return;
+  }
+  draft_.move(id, with_share(state_.job(id).held, kWhole));
+}
+
 bool ListWalk::join(const JobState& guest) {
   const Configuration& wanted = guest.spec->requested();
   const auto hosts = memory_.alone.find(wanted.devices);

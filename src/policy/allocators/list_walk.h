@@ -32,6 +32,7 @@ class ListWalk {
   std::uint32_t shape_of(const JobState& job);
   void file_waiting(JobId id);
   void file_placed(JobId id);
+  void adopt(JobId id);
   void unfile(JobId id);
   void start(JobId id, Allocation allocation);
   Allocation stop(JobId id);
@@ -53,12 +54,14 @@ class ListWalk {
   void leave_partner(JobId id);
   bool join(const JobState& guest);
   void join_pair(const JobState& guest, JobId host);
+  void adopt_sharing(JobId id);
   void match_all();
   bool type_suits(const JobState& guest, JobId host) const;
 
   // Profiling before sharing.
   TypeId profile_type() const;
   bool needs_profile(const JobState& job) const;
+  void adopt_profiled(JobId id);
   void end_profiles();
   void start_profiles();
   bool fits_elsewhere(const JobState& job, Allocation& out) const;
