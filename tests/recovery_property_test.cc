@@ -1,6 +1,6 @@
 // What a controller was told and what its policy decided is enough to make it again without the
-// policy: the same commands to the last number. Every policy, in random worlds where messages are
-// lost, nodes die and the controller itself restarts.
+// policy: the same commands to the last number, also from an image taken on the way. Every policy,
+// in random worlds where messages are lost, nodes die and the controller itself restarts.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -67,13 +67,22 @@ void recover_case(const Policy& policy, std::uint64_t seed) {
   options.command_timeout = std::max(30.0, 10 * world.options.channel.delay_mean);
   options.estimates_from_history =
       world.options.estimates.kind == EstimateMode::Kind::kHistory;
-  Controller controller(world.cluster, never, executor, options, &again);
-  for (const auto& told : tape.told) {
-    if (const Event* event = std::get_if<Event>(&told)) {
-      controller.handle(*event);
+  auto controller =
+      std::make_unique<Controller>(world.cluster, never, executor, options, &again);
+  const std::size_t half = Random(seed).below(tape.told.size());
+  for (std::size_t i = 0; i < tape.told.size(); ++i) {
+    if (i == half) {
+      const std::string image = controller->image();
+      controller = std::make_unique<Controller>(world.cluster, never, executor, options, &again);
+      const Status restored = controller->restore(image);
+      ASSERT_TRUE(restored.ok()) << restored.error().text();
+      EXPECT_EQ(controller->image(), image);
+    }
+    if (const Event* event = std::get_if<Event>(&tape.told[i])) {
+      controller->handle(*event);
     } else {
-      const auto& [at, decision] = std::get<1>(told);
-      const Status folded = controller.fold(at, decision);
+      const auto& [at, decision] = std::get<1>(tape.told[i]);
+      const Status folded = controller->fold(at, decision);
       ASSERT_TRUE(folded.ok()) << folded.error().text();
     }
   }

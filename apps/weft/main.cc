@@ -42,7 +42,7 @@ void add_sim_world(CLI::App& sim, SimArguments& a) {
   sim.add_option("--spot-notice", o.faults.spot_notice, "seconds of notice before a revocation")
       ->check(number_from(0, kLongest));
   sim.add_option("--controller-mtbf", o.faults.controller_mtbf,
-                 "mean seconds between restarts of the controller, whose policy then remembers nothing")
+                 "mean seconds between restarts of the controller; its policy then has no memory")
       ->check(number_from(0, kLongest));
   sim.add_option("--faults", a.faults,
                  "recorded outages: CSV of at_s,node,duration_s[,notice_s][,device]");

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/statistics.h"
 #include "control/decision.h"
@@ -49,6 +51,12 @@ class Controller {
   // From now on this policy decides, with nothing to remember; to it every job that has not ended
   // has just arrived, those that hold devices too. Requires: it outlives the controller.
   void take_policy(const Policy& policy);
+  // Everything but what the policy remembers, as bytes.
+  std::string image() const;
+  // Makes a new controller of the same cluster what the image says. As after fold(), take_policy()
+  // must be called before decide(). Fails, naming why, on bytes that are no such image; the
+  // controller is then not to be used.
+  Status restore(std::string_view image);
   // The controller wants a kTick at this time even if nothing else happens.
   Seconds next_wake();
 
@@ -76,6 +84,10 @@ class Controller {
   // Sends what follows from the jobs a decision touched, in order, perhaps more than once.
   void pursue(const std::vector<JobId>& touched);
   bool stale(const Event& event) const;
+  template <typename Archive>
+  void persist_in(Archive& io);
+  bool fits_cluster(const Allocation& allocation) const;
+  bool rebuild();
 
   const Policy* policy_;
   ControllerOptions options_;

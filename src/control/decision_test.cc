@@ -75,5 +75,25 @@ TEST_F(DecisionTest, ANewPolicyIsToldOfEveryJobThatHasNotEnded) {
   EXPECT_EQ(job(a).phase, Phase::kPlaced);
 }
 
+TEST_F(DecisionTest, AnImageThatIsBrokenIsRefused) {
+  const JobId a = submit(2);
+  start(a, {0, 1});
+  submit(1);
+  const std::string image = controller_.image();
+  for (std::size_t n = 0; n < image.size(); ++n) {
+    Controller cut(cluster_, policy_, executor_, {});
+    EXPECT_FALSE(cut.restore(std::string_view(image).substr(0, n)).ok()) << n;
+  }
+  Controller other(cluster_, policy_, executor_, {});
+  EXPECT_FALSE(other.restore(image + "x").ok());
+  // One byte changed may be another image, but never crashes.
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    std::string changed = image;
+    changed[i] = static_cast<char>(changed[i] ^ 0x41);
+    Controller tried(cluster_, policy_, executor_, {});
+    static_cast<void>(tried.restore(changed));
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -56,11 +57,21 @@ class Dispatch {
   // Earliest time at which resend_due has something to do.
   Seconds next_due();
 
+  // For images of the controller: everything but what is used, which rebuild() counts anew. False
+  // if something does not fit.
+  template <typename Archive>
+  void persist_in(Archive& io);
+  bool rebuild(const std::function<bool(const Allocation&)>& fits);
+
  private:
   struct Due {
     Seconds at = 0;
     JobId job = kNoJob;
     std::uint32_t number = 0;
+    template <typename Archive>
+    friend void persist(Archive& io, Due& due) {
+      io(due.at, due.job, due.number);
+    }
   };
 
   void send(JobId job, CommandKind kind, Standing standing);

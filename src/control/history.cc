@@ -3,7 +3,7 @@
 namespace weft {
 
 Estimate History::estimate(const Submission& s) const {
-  const auto like = like_.find({s.tenant, s.model, s.requested().devices});
+  const auto like = like_.find({{s.tenant, s.model}, s.requested().devices});
   if (like != like_.end()) {
     return {like->second.sum / static_cast<double>(like->second.count), EstimateSource::kHistory};
   }
@@ -20,7 +20,7 @@ Estimate History::estimate(const Submission& s) const {
 
 void History::ended(const Submission& s, Seconds run_time) {
   for (Mean* mean :
-       {&like_[{s.tenant, s.model, s.requested().devices}], &tenant_[s.tenant], &all_}) {
+       {&like_[{{s.tenant, s.model}, s.requested().devices}], &tenant_[s.tenant], &all_}) {
     mean->sum += run_time;
     ++mean->count;
   }

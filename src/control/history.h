@@ -2,7 +2,7 @@
 #pragma once
 
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "model/workload.h"
 
@@ -15,12 +15,20 @@ class History {
   Estimate estimate(const Submission& submission) const;
   void ended(const Submission& submission, Seconds run_time);
 
+  template <typename Archive>
+  void persist_in(Archive& io);
+
  private:
   struct Mean {
     double sum = 0;
     long count = 0;
+    template <typename Archive>
+    friend void persist(Archive& io, Mean& mean) {
+      io(mean.sum, mean.count);
+    }
   };
-  std::map<std::tuple<TenantId, ModelId, std::uint32_t>, Mean> like_;
+  // By tenant, model and devices.
+  std::map<std::pair<std::pair<TenantId, ModelId>, std::uint32_t>, Mean> like_;
   std::map<TenantId, Mean> tenant_;
   Mean all_;
 };

@@ -36,6 +36,11 @@ class Ledger {
   bool device_in_service(DeviceId device) const {
     return device_in_service(cluster_->node_of(device), device);
   }
+  // The device itself, whatever its node.
+  bool device_is_out(DeviceId device) const {
+    const NodeId node = cluster_->node_of(device);
+    return (nodes_[node].out_mask & bit_of(node, device)) != 0;
+  }
   // The node and every device of it.
   bool entirely_in_service(NodeId node) const {
     return nodes_[node].available && nodes_[node].out_mask == 0;

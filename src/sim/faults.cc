@@ -6,7 +6,11 @@ namespace weft {
 
 Faults::Faults(const Cluster& cluster, const FaultOptions& options, std::uint64_t seed,
                EventQueue& queue)
-    : cluster_(cluster), options_(options), random_(seed), restarts_(seed + 0x9e3779b9), queue_(queue) {}
+    : cluster_(cluster),
+      options_(options),
+      random_(seed),
+      restarts_(seed + 0x9e3779b9),
+      queue_(queue) {}
 
 void Faults::plan_restart(Seconds now) {
   if (options_.controller_mtbf <= 0) return;
