@@ -65,10 +65,8 @@ void recover_case(const Policy& policy, std::uint64_t seed) {
   NoExecutor executor;
   ControllerOptions options;
   options.command_timeout = std::max(30.0, 10 * world.options.channel.delay_mean);
-  options.estimates_from_history =
-      world.options.estimates.kind == EstimateMode::Kind::kHistory;
-  auto controller =
-      std::make_unique<Controller>(world.cluster, never, executor, options, &again);
+  options.estimates_from_history = world.options.estimates.kind == EstimateMode::Kind::kHistory;
+  auto controller = std::make_unique<Controller>(world.cluster, never, executor, options, &again);
   const std::size_t half = Random(seed).below(tape.told.size());
   for (std::size_t i = 0; i < tape.told.size(); ++i) {
     if (i == half) {
