@@ -1,0 +1,38 @@
+// From what a user asks for to what the controller decides about.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "live/job/job_spec.h"
+
+namespace weft::live {
+
+// The controller's clock, and the calendar at the same moment (seconds since 1970).
+struct SubmitTime {
+  Seconds now = 0;
+  double unix_s = 0;
+};
+
+// The job as the controller sees it on this cluster. Configuration 0 of its menu is what was asked
+// for; then come other device types, codecs and sync modes, and the other sizes of an elastic job.
+// Rates are beliefs relative to configuration 0, by the number and speed of devices, until the job
+// reports its own.
+// Ensures: configurations that could not run on the empty cluster are left out. When configuration
+// 0 cannot run on any type, the error says so and names the nearest that would.
+// Requires: check_job() has nothing against the job. Cost: O(nodes · alternatives).
+Result<Submission> make_submission(const JobSpec& job, const Cluster& cluster, TenantId tenant,
+                                   const SubmitTime& time);
+
+// One job for each member of the array, in order, named NAME.INDEX, each with its index in
+// WEFT_ARRAY_INDEX and SLURM_ARRAY_TASK_ID. A member's `array` is its own index and the at_once of
+// the whole, which whoever starts them keeps. A job without an array is its own only member.
+// Requires: the job is not itself a member.
+std::vector<JobSpec> expand_array(const JobSpec& job);
+
+// Worker counts that an elastic job may have, ascending: min, max, what was asked for, powers of
+// two within a node and whole nodes beyond, at most kMostSizes. Only the one asked for otherwise.
+inline constexpr std::size_t kMostSizes = 16;
+std::vector<std::uint32_t> elastic_sizes(const JobSpec& job);
+
+}  // namespace weft::live
