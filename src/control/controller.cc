@@ -304,7 +304,10 @@ Status Controller::fold(Seconds now, const Decision& decision) {
   std::vector<JobId> touched;
   for (const auto& [id, held] : decision.held) touched.push_back(id);
   pursue(touched);
-  for (const auto& [id, why] : decision.rejected) end(state_.jobs[id]);
+  for (const auto& [id, why] : decision.rejected) {
+    if (journal_ != nullptr) journal_->rejected(now, id, why);
+    end(state_.jobs[id]);
+  }
   return {};
 }
 

@@ -40,6 +40,8 @@ class Controller {
   // devices) are sent at once. Requires: event.at is not before any earlier event's.
   // Returns the job's id for kSubmit, else event.job.
   JobId handle(const Event& event);
+  // Whether decide() would call the policy.
+  bool is_due(Seconds now) const { return policy_wake_ <= now || !change_.empty(); }
   // Calls the policy if anything it should know has changed, and sends the commands. To be called
   // once after all events of one instant.
   void decide(Seconds now);
@@ -57,6 +59,9 @@ class Controller {
   // must be called before decide(). Fails, naming why, on bytes that are no such image; the
   // controller is then not to be used.
   Status restore(std::string_view image);
+  // Sends every pending command again, as a controller does that does not know whether they went
+  // out before it was restored.
+  void ask_again() { dispatch_.resend_pending(); }
   // The controller wants a kTick at this time even if nothing else happens.
   Seconds next_wake();
 

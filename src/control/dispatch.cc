@@ -225,11 +225,22 @@ void Dispatch::resend_due() {
       pursue(due.job);
       continue;
     }
-    const CommandKind kind = pursuit.standing == Standing::kStarting   ? CommandKind::kStart
-                             : pursuit.standing == Standing::kResizing ? CommandKind::kResize
-                                                                       : CommandKind::kStop;
     due_.push_back({state_.now + timeout_, due.job, due.number});
-    executor_.execute(command_of(due.job, kind));
+    executor_.execute(command_of(due.job, pending_kind(pursuit)));
+  }
+}
+
+CommandKind Dispatch::pending_kind(const Pursuit& pursuit) {
+  return pursuit.standing == Standing::kStarting   ? CommandKind::kStart
+         : pursuit.standing == Standing::kResizing ? CommandKind::kResize
+                                                   : CommandKind::kStop;
+}
+
+void Dispatch::resend_pending() {
+  for (JobId id = 0; id < pursuits_.size(); ++id) {
+    const Pursuit& pursuit = pursuits_[id];
+    if (!awaits_outcome(pursuit.standing) || pursuit.refused) continue;
+    executor_.execute(command_of(id, pending_kind(pursuit)));
   }
 }
 

@@ -46,6 +46,8 @@ class Dispatch {
   void pursue(JobId job);
   // Sends again what has been pending past its deadline.
   void resend_due();
+  // Sends everything that is pending again, before its deadline.
+  void resend_pending();
   // The world confirmed the pending command. Returns the kind that was confirmed, kNone if the
   // outcome is not of the pending command.
   CommandKind confirm(JobId job, std::uint32_t number);
@@ -77,6 +79,7 @@ class Dispatch {
   void send(JobId job, CommandKind kind, Standing standing);
   // The pending command, as it goes out now.
   Command command_of(JobId job, CommandKind kind) const;
+  static CommandKind pending_kind(const Pursuit& pursuit);
   bool unused(JobId job, const Allocation& wanted) const;
   void use(const Allocation& allocation, int sign);
   // Replaces what the job is believed to use.

@@ -20,10 +20,10 @@ std::int64_t wall_s() { return static_cast<std::int64_t>(std::time(nullptr)); }
 
 }  // namespace
 
-Journal::Journal(std::string folder, std::unique_ptr<Database> database)
+DurableJournal::DurableJournal(std::string folder, std::unique_ptr<Database> database)
     : folder_(std::move(folder)), database_(std::move(database)) {}
 
-Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder) {
+Result<std::unique_ptr<DurableJournal>> DurableJournal::open(const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) {
@@ -45,13 +45,13 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder) {
   }
   auto database = Database::open(path, Database::Mode::kReadWrite);
   if (!database.ok()) return database.error();
-  std::unique_ptr<Journal> journal(new Journal(folder, std::move(*database)));
+  std::unique_ptr<DurableJournal> journal(new DurableJournal(folder, std::move(*database)));
   const Status prepared = journal->prepare();
   if (!prepared.ok()) return prepared.error();
   return journal;
 }
 
-Status Journal::prepare() {
+Status DurableJournal::prepare() {
   Database& db = *database_;
   const std::string version = fmt::format("PRAGMA user_version={}", kFormat);
   for (const char* sql :
@@ -77,7 +77,7 @@ Status Journal::prepare() {
   return {};
 }
 
-Journal::~Journal() {
+DurableJournal::~DurableJournal() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -86,7 +86,8 @@ Journal::~Journal() {
   if (thread_.joinable()) thread_.join();
 }
 
-Status Journal::read(std::uint64_t after_seq, const std::function<Status(const Record&)>& each) {
+Status DurableJournal::read(std::uint64_t after_seq,
+                            const std::function<Status(const Record&)>& each) {
   Statement rows(*database_,
                  "SELECT seq, kind, at, check_sum, body FROM records WHERE seq > ? ORDER BY seq");
   rows.bind(1, static_cast<std::int64_t>(after_seq));
@@ -114,7 +115,7 @@ Status Journal::read(std::uint64_t after_seq, const std::function<Status(const R
   return {};
 }
 
-void Journal::begin(std::function<void(const Error&)> on_end) {
+void DurableJournal::begin(std::function<void(const Error&)> on_end) {
   const std::lock_guard lock(mutex_);
   on_end_ = std::move(on_end);
   // While no controller ran, wall time went on; a clock set back counts as no time at all.
@@ -126,22 +127,23 @@ void Journal::begin(std::function<void(const Error&)> on_end) {
   thread_ = std::thread([this] { write_loop(); });
 }
 
-Seconds Journal::clock() const {
+Seconds DurableJournal::clock() const {
   return std::max(last_at_, base_s_ + static_cast<double>(monotonic_ns() - base_ns_) * 1e-9);
 }
 
-Seconds Journal::now() const {
+Seconds DurableJournal::now() const {
   const std::lock_guard lock(mutex_);
   return clock();
 }
 
-std::uint64_t Journal::append(RecordKind kind, const std::function<std::string(Seconds)>& body,
-                              Done done, Weight weight) {
+std::uint64_t DurableJournal::append(RecordKind kind,
+                                     const std::function<std::string(Seconds)>& body, Done done,
+                                     Weight weight) {
   std::unique_lock lock(mutex_);
   CHECK_MSG(begun_, "append before begin");
   if (over_) {
     lock.unlock();
-    if (done) done(Error{ErrorKind::kIo, folder_ + ": the journal can be written no more", ""});
+    if (done) done(Error{ErrorKind::kIo, folder_ + ": the journal can be written no more", ""}, 0);
     return 0;
   }
   last_at_ = clock();
@@ -152,7 +154,7 @@ std::uint64_t Journal::append(RecordKind kind, const std::function<std::string(S
   return seq;
 }
 
-bool Journal::flush(Seconds timeout_s) {
+bool DurableJournal::flush(Seconds timeout_s) {
   std::unique_lock lock(mutex_);
   const std::uint64_t upto = next_seq_ - 1;
   return settled_.wait_for(lock, std::chrono::duration<double>(timeout_s), [&] {
@@ -160,12 +162,12 @@ bool Journal::flush(Seconds timeout_s) {
   }) && !over_;
 }
 
-Seconds Journal::full_since() const {
+Seconds DurableJournal::full_since() const {
   const std::lock_guard lock(mutex_);
   return full_since_;
 }
 
-Journal::Written Journal::write(std::deque<Waiting>& batch, Error& why) {
+DurableJournal::Written DurableJournal::write(std::deque<Waiting>& batch, Error& why) {
   Database& db = *database_;
   const auto give_up = [&](const std::string& what) {
     why = db.error(what);
@@ -209,18 +211,18 @@ Journal::Written Journal::write(std::deque<Waiting>& batch, Error& why) {
 
 // Those that may fail are told so. Later records may have been numbered meanwhile, so what is
 // refused leaves a record of nothing in its place.
-void Journal::refuse_light(std::deque<Waiting>& batch, const Error& why) {
+void DurableJournal::refuse_light(std::deque<Waiting>& batch, const Error& why) {
   for (Waiting& waiting : batch) {
     if (waiting.weight == Weight::kMustStay) continue;
     const Done done = std::exchange(waiting.done, nullptr);
     waiting.record.kind = RecordKind::kNothing;
     waiting.record.body.clear();
     waiting.weight = Weight::kMustStay;
-    if (done) done(why);
+    if (done) done(why, waiting.record.seq);
   }
 }
 
-void Journal::write_loop() {
+void DurableJournal::write_loop() {
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [&] { return stop_ || !queue_.empty(); });
@@ -244,7 +246,7 @@ void Journal::write_loop() {
     }
     const Status status = written == Written::kYes ? Status() : Status(why);
     for (const Waiting& waiting : batch) {
-      if (waiting.done) waiting.done(status);
+      if (waiting.done) waiting.done(status, waiting.record.seq);
     }
     lock.lock();
     if (written == Written::kYes) {
@@ -259,7 +261,7 @@ void Journal::write_loop() {
     settled_.notify_all();
     lock.unlock();
     for (const Waiting& waiting : rest) {
-      if (waiting.done) waiting.done(status);
+      if (waiting.done) waiting.done(status, waiting.record.seq);
     }
     if (on_end_) on_end_(why);
     return;

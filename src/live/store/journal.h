@@ -41,11 +41,11 @@ struct KeptImage {
 
 // Thread-safe. append() never waits for the disk: one thread of its own writes what has gathered in
 // one transaction and then says so.
-class Journal {
+class DurableJournal {
  public:
-  // What became of an append: called on the writing thread, in order. An error: it is not in the
-  // journal and never will be.
-  using Done = std::function<void(const Status&)>;
+  // What became of an append, with the record's number: called on the writing thread, in order. An
+  // error: it is not in the journal and never will be.
+  using Done = std::function<void(const Status&, std::uint64_t seq)>;
   enum class Weight {
     kMayFail,  // refused while the disk is full
     kMustStay  // kept and tried again until there is room
@@ -54,10 +54,10 @@ class Journal {
 
   // Opens or makes the folder and takes the next term, durably: whoever had it before can write no
   // more. Fails, changing nothing, on a journal of a newer format.
-  static Result<std::unique_ptr<Journal>> open(const std::string& folder);
-  ~Journal();
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
+  static Result<std::unique_ptr<DurableJournal>> open(const std::string& folder);
+  ~DurableJournal();
+  DurableJournal(const DurableJournal&) = delete;
+  DurableJournal& operator=(const DurableJournal&) = delete;
 
   std::uint64_t term() const { return term_; }
   const std::string& folder() const { return folder_; }
@@ -92,7 +92,7 @@ class Journal {
     Done done;
     Weight weight;
   };
-  Journal(std::string folder, std::unique_ptr<Database> database);
+  DurableJournal(std::string folder, std::unique_ptr<Database> database);
 
   Status prepare();
   Seconds clock() const;

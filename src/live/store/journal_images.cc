@@ -76,7 +76,7 @@ Status write_durably(const std::string& path, const std::string& bytes) {
 
 }  // namespace
 
-std::optional<KeptImage> Journal::newest_image() {
+std::optional<KeptImage> DurableJournal::newest_image() {
   for (const std::uint64_t seq : images_in(folder_)) {
     const auto content = read_file(image_path(folder_, seq), kMostImageBytes);
     if (!content.ok()) continue;
@@ -91,7 +91,7 @@ std::optional<KeptImage> Journal::newest_image() {
   return std::nullopt;
 }
 
-Status Journal::keep_image(std::uint64_t seq, const std::string& bytes) {
+Status DurableJournal::keep_image(std::uint64_t seq, const std::string& bytes) {
   ArchiveWriter writer;
   writer(seq, checksum(bytes), bytes);
   const std::string path = image_path(folder_, seq), part = path + ".part";
@@ -110,7 +110,7 @@ Status Journal::keep_image(std::uint64_t seq, const std::string& bytes) {
   return {};
 }
 
-Status Journal::trim(Seconds age_s) {
+Status DurableJournal::trim(Seconds age_s) {
   const std::vector<std::uint64_t> images = images_in(folder_);
   if (images.size() < kImagesKept) return {};
   auto database = Database::open(path_in(folder_, "journal.db"), Database::Mode::kReadWrite);

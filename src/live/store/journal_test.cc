@@ -27,12 +27,12 @@ class JournalTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  std::unique_ptr<Journal> open() {
-    auto journal = Journal::open(folder_);
+  std::unique_ptr<DurableJournal> open() {
+    auto journal = DurableJournal::open(folder_);
     EXPECT_TRUE(journal.ok()) << journal.error().text();
     return std::move(*journal);
   }
-  static std::vector<Record> all(Journal& journal, std::uint64_t after = 0) {
+  static std::vector<Record> all(DurableJournal& journal, std::uint64_t after = 0) {
     std::vector<Record> records;
     const Status read = journal.read(after, [&](const Record& record) {
       records.push_back(record);
@@ -41,7 +41,7 @@ class JournalTest : public testing::Test {
     EXPECT_TRUE(read.ok()) << read.error().text();
     return records;
   }
-  static std::uint64_t put(Journal& journal, const std::string& body) {
+  static std::uint64_t put(DurableJournal& journal, const std::string& body) {
     return journal.append(RecordKind::kEvent, [&](Seconds) { return body; });
   }
   void spoil(const char* sql) {
@@ -61,7 +61,7 @@ TEST_F(JournalTest, WhatWasSaidToBeThereIsThere) {
     for (int i = 0; i < 100; ++i) {
       journal->append(
           RecordKind::kEvent, [&](Seconds) { return std::to_string(i); },
-          [&done, i](const Status& status) {
+          [&done, i](const Status& status, std::uint64_t) {
             EXPECT_TRUE(status.ok());
             done.push_back(std::to_string(i));
           });
@@ -93,14 +93,14 @@ TEST_F(JournalTest, EveryOpeningTakesANewTermAndEndsTheOld) {
   std::promise<Status> told;
   old->append(
       RecordKind::kEvent, [](Seconds) { return "late"; },
-      [&](const Status& status) { told.set_value(status); });
+      [&](const Status& status, std::uint64_t) { told.set_value(status); });
   EXPECT_FALSE(told.get_future().get().ok());
   EXPECT_THAT(ended.get_future().get().what, HasSubstr("has taken over"));
   EXPECT_FALSE(old->flush(1));
   std::promise<bool> again;
   old->append(
       RecordKind::kEvent, [](Seconds) { return "later"; },
-      [&](const Status& status) { again.set_value(status.ok()); });
+      [&](const Status& status, std::uint64_t) { again.set_value(status.ok()); });
   EXPECT_FALSE(again.get_future().get());
   fresh->begin(nullptr);
   EXPECT_EQ(put(*fresh, "b"), 2u);
@@ -132,7 +132,7 @@ TEST_F(JournalTest, TimeGoesOnWhereItWas) {
 TEST_F(JournalTest, ANewerFormatIsRefusedUnchanged) {
   open();
   spoil("PRAGMA user_version=99");
-  const auto journal = Journal::open(folder_);
+  const auto journal = DurableJournal::open(folder_);
   ASSERT_FALSE(journal.ok());
   EXPECT_THAT(journal.error().what, HasSubstr("format 99"));
   auto db = Database::open(path_in(folder_, "journal.db"), Database::Mode::kReadOnly);
@@ -160,7 +160,7 @@ TEST_F(JournalTest, DamageIsNamed) {
   EXPECT_THAT(failure(), HasSubstr("record 2 is missing"));
   std::ofstream(path_in(folder_, "journal.db"), std::ios::trunc) << std::string(8192, 'x');
   std::filesystem::remove(path_in(folder_, "journal.db-wal"));
-  const auto broken = Journal::open(folder_);
+  const auto broken = DurableJournal::open(folder_);
   ASSERT_FALSE(broken.ok());
   EXPECT_THAT(broken.error().text(), HasSubstr("backup"));
 }
@@ -181,7 +181,7 @@ TEST_F(JournalTest, ATornTailLosesNothingBeforeIt) {
   }
   const std::string wal = path_in(copy, "journal.db-wal");
   std::filesystem::resize_file(wal, std::filesystem::file_size(wal) - 1000);
-  auto journal = Journal::open(copy);
+  auto journal = DurableJournal::open(copy);
   ASSERT_TRUE(journal.ok()) << journal.error().text();
   EXPECT_EQ(all(**journal).size(), 49u);
   std::filesystem::remove_all(copy);
@@ -199,8 +199,8 @@ TEST_F(JournalTest, AFullDiskRefusesWhatMayBeRefusedAndKeepsTheRest) {
     for (int i = 0; i < 300; ++i) {
       journal->append(
           RecordKind::kEvent, [](Seconds) { return std::string(2000, 'x'); },
-          [&](const Status& status) { ++(status.ok() ? kept : refused); },
-          Journal::Weight::kMayFail);
+          [&](const Status& status, std::uint64_t) { ++(status.ok() ? kept : refused); },
+          DurableJournal::Weight::kMayFail);
       while (!journal->flush(0.05) && journal->full_since() == kNever) {
       }
       if (journal->full_since() < kNever) break;
@@ -209,7 +209,7 @@ TEST_F(JournalTest, AFullDiskRefusesWhatMayBeRefusedAndKeepsTheRest) {
     std::promise<Status> stayed;
     journal->append(
         RecordKind::kEvent, [](Seconds) { return "must stay"; },
-        [&](const Status& status) { stayed.set_value(status); });
+        [&](const Status& status, std::uint64_t) { stayed.set_value(status); });
     usleep(300'000);
     EXPECT_GT(refused, 0);
     ASSERT_EQ(mount("none", folder_.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);

@@ -41,11 +41,8 @@ void ListWalk::fold(const Change& change) {
   }
   for (JobId id : change.arrived) {
     memory_.shape[id] = shape_of(state_.job(id));
-    if (state_.job(id).phase == Phase::kWaiting) {
-      file_waiting(id);
-    } else {
-      adopt(id);
-    }
+    if (state_.job(id).phase == Phase::kWaiting) file_waiting(id);
+    if (state_.job(id).phase == Phase::kPlaced) adopt(id);
   }
   for (JobId id : change.returned) {
     leave_partner(id);

@@ -1,0 +1,247 @@
+#include "live/daemon/board.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+namespace weft::live {
+namespace {
+
+// Of a submission that was checked when it came.
+std::string queue_of(const std::string& spec) {
+  const auto json = nlohmann::json::parse(spec, nullptr, false);
+  return json.is_object() ? json.value("queue", "default") : "default";
+}
+
+}  // namespace
+
+void Board::add_line(Seconds at, const std::string& uuid, std::string what) {
+  story_.push_back({next_line_++, at, uuid, std::move(what)});
+  if (story_.size() > kStoryKept) story_.pop_front();
+  changed_.notify_all();
+}
+
+void Board::end(JobView& view, Seconds at, JobStanding how, const std::string& why) {
+  view.standing = how;
+  view.ended = at;
+  view.why = why;
+  view.held.clear();
+  pending_.erase(view.id);
+  add_line(at, view.identity.uuid,
+           fmt::format("{} {}{}{}", view.name, kStandingNames[static_cast<int>(how)],
+                       why.empty() ? "" : ": ", why));
+}
+
+void Board::admit(const EventRecord& record) {
+  const std::lock_guard lock(mutex_);
+  const Event& e = record.event;
+  if (by_uuid_.contains(record.job->uuid)) return;
+  auto view = std::make_unique<JobView>();
+  view->id = static_cast<JobId>(views_.size());
+  view->identity = *record.job;
+  view->name = e.submission->name;
+  view->queue = queue_of(record.job->spec);
+  view->priority = e.submission->priority;
+  view->submitted = e.at;
+  by_uuid_[view->identity.uuid] = view->id;
+  by_name_[view->name] = view->id;
+  add_line(e.at, view->identity.uuid,
+           fmt::format("{} submitted by {}", view->name, view->identity.user));
+  views_.push_back(std::move(view));
+}
+
+void Board::tell(const EventRecord& record) {
+  const std::lock_guard lock(mutex_);
+  const Event& e = record.event;
+  switch (e.kind) {
+    case EventKind::kSubmit:
+      return;
+    case EventKind::kNodeDown:
+    case EventKind::kNodeUp:
+    case EventKind::kNodeNotice: {
+      const char* what = e.kind == EventKind::kNodeDown ? "is out of service"
+                         : e.kind == EventKind::kNodeUp ? "is in service"
+                                                        : "takes no new work";
+      add_line(e.at, "",
+               fmt::format("node {} {}{}{}", cluster_.nodes[e.node].name, what,
+                           record.why.empty() ? "" : ": ", record.why));
+      return;
+    }
+    case EventKind::kTick:
+    case EventKind::kProgress:
+      return;
+    default:
+      if (e.job < views_.size()) tell_of_job(record);
+  }
+}
+
+void Board::tell_of_job(const EventRecord& record) {
+  const Event& e = record.event;
+  JobView& v = view(e.job);
+  if (has_ended(v.standing)) return;
+  switch (e.kind) {
+    case EventKind::kWithdraw: {
+      const bool failed = record.why.starts_with("failed");
+      return end(v, e.at, failed ? JobStanding::kFailed : JobStanding::kCancelled, record.why);
+    }
+    case EventKind::kFinished:
+      if (e.epoch == v.epoch) end(v, e.at, JobStanding::kFinished, record.why);
+      return;
+    case EventKind::kCrashed:
+      if (e.epoch != v.epoch || v.standing == JobStanding::kQueued) return;
+      v.standing = JobStanding::kQueued;
+      v.held.clear();
+      ++v.restarts;
+      v.why = record.why;
+      pending_.erase(v.id);
+      return add_line(e.at, v.identity.uuid, fmt::format("{} crashed: {}", v.name, record.why));
+    case EventKind::kOutcome: {
+      const auto pending = pending_.find(v.id);
+      if (e.epoch != v.epoch || pending == pending_.end() || pending->second.first != e.number) {
+        return;
+      }
+      const CommandKind kind = pending->second.second;
+      const bool done = e.outcome == Outcome::kDone;
+      if (kind == CommandKind::kStart && done) {
+        v.standing = JobStanding::kRunning;
+        v.started = std::min(v.started, e.at);
+        add_line(e.at, v.identity.uuid, v.name + " runs");
+      } else if (kind == CommandKind::kStart || (kind == CommandKind::kStop && done)) {
+        v.standing = JobStanding::kQueued;
+        v.held.clear();
+        if (kind == CommandKind::kStop) ++v.restarts;
+        v.why = done ? "preempted" : record.why;
+        add_line(e.at, v.identity.uuid,
+                 done ? v.name + " stopped, waits again"
+                      : fmt::format("{} could not start: {}", v.name, record.why));
+      }
+      pending_.erase(pending);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void Board::command(Seconds at, const Command& c) {
+  const std::lock_guard lock(mutex_);
+  if (c.job >= views_.size()) return;
+  JobView& v = view(c.job);
+  if (has_ended(v.standing)) return;
+  pending_[c.job] = {c.number, c.kind};
+  switch (c.kind) {
+    case CommandKind::kStart: {
+      v.standing = JobStanding::kStarting;
+      v.epoch = c.epoch;
+      v.held = *c.allocation;
+      v.why.clear();
+      std::set<NodeId> nodes;
+      for (const DeviceShare& share : v.held.devices) nodes.insert(cluster_.node_of(share.device));
+      std::string names;
+      for (NodeId node : nodes) names += (names.empty() ? "" : ", ") + cluster_.nodes[node].name;
+      return add_line(at, v.identity.uuid,
+                      fmt::format("{} starts on {} (epoch {})", v.name, names, c.epoch));
+    }
+    case CommandKind::kStop:
+      v.standing = JobStanding::kStopping;
+      return add_line(at, v.identity.uuid, v.name + " is being stopped");
+    case CommandKind::kResize:
+      v.held = *c.allocation;
+      return add_line(at, v.identity.uuid, v.name + " is being resized");
+    case CommandKind::kNone:
+      return;
+  }
+}
+
+void Board::rejected(Seconds at, JobId job, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (job < views_.size()) end(view(job), at, JobStanding::kRejected, why);
+}
+
+void Board::report(JobId job, std::uint32_t epoch, double step, double loss, double rate) {
+  const std::lock_guard lock(mutex_);
+  if (job >= views_.size() || view(job).epoch != epoch) return;
+  view(job).step = step;
+  view(job).loss = loss;
+  view(job).rate = rate;
+}
+
+std::optional<JobView> Board::find(const std::string& uuid_or_name) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto at = by_uuid_.find(uuid_or_name); at != by_uuid_.end()) return *views_[at->second];
+  if (const auto at = by_name_.find(uuid_or_name); at != by_name_.end()) return *views_[at->second];
+  // The beginning of one uuid, as people type it.
+  const auto first = by_uuid_.lower_bound(uuid_or_name);
+  if (uuid_or_name.size() < 4 || first == by_uuid_.end() ||
+      !first->first.starts_with(uuid_or_name)) {
+    return std::nullopt;
+  }
+  const auto second = std::next(first);
+  if (second != by_uuid_.end() && second->first.starts_with(uuid_or_name)) return std::nullopt;
+  return *views_[first->second];
+}
+
+std::optional<JobView> Board::at(JobId job) const {
+  const std::lock_guard lock(mutex_);
+  if (job >= views_.size()) return std::nullopt;
+  return *views_[job];
+}
+
+std::vector<JobView> Board::jobs(const std::function<bool(const JobView&)>& chosen) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<JobView> out;
+  for (const auto& view : views_) {
+    if (chosen(*view)) out.push_back(*view);
+  }
+  return out;
+}
+
+std::vector<StoryLine> Board::story_after(std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  const auto from =
+      std::lower_bound(story_.begin(), story_.end(), number + 1,
+                       [](const StoryLine& line, std::uint64_t n) { return line.number < n; });
+  return {from, story_.end()};
+}
+
+bool Board::wait_for_story(std::uint64_t number, Seconds timeout_s) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::duration<double>(timeout_s),
+                           [&] { return next_line_ > number + 1; });
+}
+
+std::size_t Board::size() const {
+  const std::lock_guard lock(mutex_);
+  return views_.size();
+}
+
+std::string Board::image() const {
+  const std::lock_guard lock(mutex_);
+  ArchiveWriter writer;
+  writer(static_cast<std::uint64_t>(views_.size()));
+  for (const auto& view : views_) writer(*view);
+  writer(pending_, next_line_);
+  return writer.take();
+}
+
+bool Board::restore(std::string_view image) {
+  const std::lock_guard lock(mutex_);
+  ArchiveReader reader(image);
+  std::uint64_t count = 0;
+  reader(count);
+  for (; count > 0 && reader.ok(); --count) {
+    auto view = std::make_unique<JobView>();
+    reader(*view);
+    if (view->id != views_.size()) reader.fail();
+    by_uuid_[view->identity.uuid] = view->id;
+    by_name_[view->name] = view->id;
+    views_.push_back(std::move(view));
+  }
+  reader(pending_, next_line_);
+  return reader.at_end();
+}
+
+}  // namespace weft::live

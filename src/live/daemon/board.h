@@ -1,0 +1,108 @@
+// What people may look at: jobs as they stand, kept beside the controller so that nobody who looks
+// has to wait for a decision.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/journal.h"
+#include "control/persist.h"
+#include "live/store/records.h"
+
+namespace weft::live {
+
+enum class JobStanding : std::uint8_t {
+  kQueued,
+  kStarting,
+  kRunning,
+  kStopping,
+  kFinished,
+  kFailed,
+  kCancelled,
+  kRejected
+};
+inline constexpr const char* kStandingNames[] = {"queued",   "starting", "running",   "stopping",
+                                                 "finished", "failed",   "cancelled", "rejected"};
+inline bool has_ended(JobStanding standing) { return standing >= JobStanding::kFinished; }
+
+struct JobView {
+  JobId id = kNoJob;
+  JobIdentity identity;
+  std::string name, queue;
+  std::int32_t priority = 0;
+  JobStanding standing = JobStanding::kQueued;
+  Seconds submitted = 0, started = kNever, ended = kNever;  // `started`: first
+  std::uint32_t epoch = 0, restarts = 0;
+  Allocation held;                      // of the run that starts, runs or stops
+  std::string why;                      // of the last change
+  double step = 0, loss = 0, rate = 0;  // as last reported
+};
+
+template <typename Archive>
+void persist(Archive& io, JobView& v) {
+  io(v.id, v.identity, v.name, v.queue, v.priority);
+  persist_enum(io, v.standing, JobStanding::kRejected);
+  io(v.submitted, v.started, v.ended, v.epoch, v.restarts, v.held, v.why, v.step, v.loss, v.rate);
+}
+
+// One line of the story, as it happened.
+struct StoryLine {
+  std::uint64_t number = 0;  // ascending
+  Seconds at = 0;
+  std::string uuid;  // empty: not of a job
+  std::string what;
+};
+
+// Thread-safe.
+class Board : public weft::Journal {
+ public:
+  explicit Board(const Cluster& cluster) : cluster_(cluster) {}
+
+  // A submission that is durable; in the order of the journal, also before the controller has heard
+  // of it. One that is there already changes nothing.
+  void admit(const EventRecord& record);
+  // Written by the controller's thread, in the order of the journal: tell() before the controller
+  // handles the event, whose job has been admitted.
+  void tell(const EventRecord& record);
+  void command(Seconds at, const Command& command) override;
+  void rejected(Seconds at, JobId job, const std::string& why) override;
+  void report(JobId job, std::uint32_t epoch, double step, double loss, double rate);
+
+  // Looking.
+  std::optional<JobView> find(const std::string& uuid_or_name) const;
+  std::optional<JobView> at(JobId job) const;
+  // Jobs that `chosen` wants, in order of submission.
+  std::vector<JobView> jobs(const std::function<bool(const JobView&)>& chosen) const;
+  std::vector<StoryLine> story_after(std::uint64_t number) const;
+  // Waits for a line after `number`, or the time to be up.
+  bool wait_for_story(std::uint64_t number, Seconds timeout_s) const;
+  std::size_t size() const;
+
+  // For images.
+  std::string image() const;
+  bool restore(std::string_view image);
+
+ private:
+  static constexpr std::size_t kStoryKept = 20'000;
+  JobView& view(JobId job) { return *views_[job]; }
+  void add_line(Seconds at, const std::string& uuid, std::string what);
+  void tell_of_job(const EventRecord& record);
+  void end(JobView& view, Seconds at, JobStanding how, const std::string& why);
+
+  const Cluster& cluster_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::vector<std::unique_ptr<JobView>> views_;  // by JobId
+  std::map<std::string, JobId> by_uuid_, by_name_;
+  std::deque<StoryLine> story_;
+  std::uint64_t next_line_ = 1;
+  // What each job's pending command would make of it.
+  std::map<JobId, std::pair<std::uint32_t, CommandKind>> pending_;
+};
+
+}  // namespace weft::live

@@ -1,0 +1,303 @@
+#include "live/daemon/brain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/stopwatch.h"
+
+namespace weft::live {
+namespace {
+
+constexpr Seconds kLongestSleep = 3600;
+
+bool is_about_job(EventKind kind) {
+  switch (kind) {
+    case EventKind::kWithdraw:
+    case EventKind::kOutcome:
+    case EventKind::kFinished:
+    case EventKind::kCrashed:
+    case EventKind::kProgress:
+    case EventKind::kLoad:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_about_node(EventKind kind) {
+  return kind == EventKind::kNodeDown || kind == EventKind::kNodeUp ||
+         kind == EventKind::kNodeNotice;
+}
+
+}  // namespace
+
+Brain::Brain(const Cluster& cluster, const Policy& policy, DurableJournal& journal, Board& board,
+             Hands& hands, BrainOptions options)
+    : journal_(journal),
+      board_(board),
+      hands_(hands),
+      options_(std::move(options)),
+      policy_(policy),
+      controller_(cluster, policy, *this, options_.controller, this) {}
+
+Brain::~Brain() { end(); }
+
+void Brain::execute(const Command& command) {
+  // One that was just decided goes out with the step's record; else it is asked again.
+  if (!std::exchange(fresh_, false)) again_.push_back(kept(command));
+}
+
+void Brain::command(Seconds at, const Command& command) {
+  step_.commands.push_back(kept(command));
+  fresh_ = true;
+  board_.command(at, command);
+}
+
+bool Brain::is_possible(const Event& event) const {
+  const Cluster& cluster = controller_.state().cluster();
+  if (is_about_job(event.kind) && event.job >= controller_.state().jobs.size()) return false;
+  if (is_about_node(event.kind) && event.node >= cluster.nodes.size()) return false;
+  if (event.device == kNoDevice) return true;
+  return event.device < cluster.device_count() && cluster.node_of(event.device) == event.node;
+}
+
+void Brain::apply(const Arrived& arrived) {
+  through_ = arrived.seq;
+  ++folded_;
+  if (!is_possible(arrived.record->event)) return;
+  board_.tell(*arrived.record);
+  controller_.handle(arrived.record->event);
+}
+
+Status Brain::restore(const KeptImage& image) {
+  std::string board, controller;
+  ArchiveReader reader(image.bytes);
+  reader(board, controller);
+  if (!reader.at_end() || !board_.restore(board)) {
+    return Error{ErrorKind::kInvalidInput, "the image beside the journal is of no known form",
+                 "remove it: the journal is folded from its beginning if it still has it"};
+  }
+  through_ = image.seq;
+  return controller_.restore(controller);
+}
+
+Status Brain::fold_step(const Record& record, std::vector<Arrived>& pending) {
+  auto kept_step = from_bytes<StepRecord>(record.body);
+  const auto misfit = [&](const char* what) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("record {} of the journal {}", record.seq, what),
+                 "it was written by another program, or a part of it is missing"};
+  };
+  if (!kept_step) return misfit("is no step that this program knows");
+  if (kept_step->through <= through_) return {};  // the image shows it
+  step_ = {};
+  std::size_t taken = 0;
+  while (taken < pending.size() && pending[taken].seq <= kept_step->through) {
+    apply(pending[taken++]);
+  }
+  pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(taken));
+  for (const Event& report : kept_step->reports) {
+    if (is_possible(report)) controller_.handle(report);
+  }
+  if (kept_step->decision) {
+    const Status folded = controller_.fold(controller_.state().now, *kept_step->decision);
+    if (!folded.ok()) return misfit(folded.error().what.c_str());
+  }
+  return step_.commands == kept_step->commands ? Status()
+                                               : misfit("holds other commands than follow from it");
+}
+
+Status Brain::recover() {
+  if (const auto image = journal_.newest_image()) {
+    const Status restored = restore(*image);
+    if (!restored.ok()) return restored;
+  }
+  std::vector<Arrived> pending;
+  const Status read = journal_.read(through_, [&](const Record& record) -> Status {
+    const auto broken = [&](const char* what) {
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("record {} of the journal is {}", record.seq, what), ""};
+    };
+    switch (record.kind) {
+      case RecordKind::kNothing:
+        return {};
+      case RecordKind::kEvent: {
+        auto event = from_bytes<EventRecord>(record.body);
+        if (!event) return broken("no event that this program knows");
+        if (event->event.kind == EventKind::kSubmit) board_.admit(*event);
+        pending.push_back({record.seq, std::make_shared<const EventRecord>(std::move(*event))});
+        return {};
+      }
+      case RecordKind::kStep:
+        return fold_step(record, pending);
+      case RecordKind::kTerm: {
+        const auto term = from_bytes<TermRecord>(record.body);
+        if (!term) return broken("no term that this program knows");
+        if (term->cluster != options_.cluster_text) {
+          return Error{ErrorKind::kInvalidInput,
+                       fmt::format("the journal is of the cluster '{}', not '{}'", term->cluster,
+                                   options_.cluster_text),
+                       "give another --store for another cluster"};
+        }
+        return {};
+      }
+    }
+    return broken("of an unknown kind");
+  });
+  inbox_ = std::move(pending);
+  again_.clear();
+  step_ = {};
+  return read;
+}
+
+void Brain::begin() {
+  journal_.append(RecordKind::kTerm, [&](Seconds) {
+    return to_bytes(
+        TermRecord{journal_.term(), options_.program, options_.cluster_text, options_.policy_text});
+  });
+  controller_.take_policy(policy_);
+  controller_.ask_again();
+  tick_posted_ = true;
+  post({});  // a tick: whatever the journal left open is decided now
+  thread_ = std::thread([this] { think(); });
+}
+
+void Brain::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  // Steps under way may still want to keep an image.
+  static_cast<void>(journal_.flush(5));
+  if (image_thread_.joinable()) image_thread_.join();
+}
+
+void Brain::post(EventRecord record, std::function<void(const Status&)> done,
+                 DurableJournal::Weight weight) {
+  const auto shared = std::make_shared<EventRecord>(std::move(record));
+  journal_.append(
+      RecordKind::kEvent,
+      [&](Seconds at) {
+        shared->event.at = at;
+        return to_bytes(*shared);
+      },
+      [this, shared, done = std::move(done)](const Status& status, std::uint64_t seq) {
+        if (status.ok()) {
+          if (shared->event.kind == EventKind::kSubmit) board_.admit(*shared);
+          {
+            const std::lock_guard lock(mutex_);
+            inbox_.push_back({seq, shared});
+          }
+          wake_.notify_one();
+        }
+        if (done) done(status);
+      },
+      weight);
+}
+
+void Brain::report(const Event& progress) {
+  const std::lock_guard lock(mutex_);
+  reports_[progress.job] = progress;
+}
+
+Brain::Health Brain::health() const {
+  const std::lock_guard lock(mutex_);
+  Health health = health_;
+  health.inbox = inbox_.size();
+  return health;
+}
+
+void Brain::think() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    const Seconds wake = controller_.next_wake();
+    if (inbox_.empty() && !tick_posted_ && wake <= journal_.now()) {
+      tick_posted_ = true;
+      lock.unlock();
+      post({});  // a tick
+      lock.lock();
+    }
+    const Seconds sleep = std::clamp(wake - journal_.now(), 0.0005, kLongestSleep);
+    wake_.wait_for(lock, std::chrono::duration<double>(tick_posted_ ? kLongestSleep : sleep),
+                   [&] { return stop_ || !inbox_.empty(); });
+    if (stop_ || inbox_.empty()) continue;
+    std::vector<Arrived> inbox;
+    inbox.swap(inbox_);
+    for (const Arrived& arrived : inbox) {
+      if (arrived.record->event.kind == EventKind::kTick) tick_posted_ = false;
+    }
+    lock.unlock();
+    const std::int64_t before = monotonic_ns();
+    round(std::move(inbox));
+    const Seconds took = static_cast<double>(monotonic_ns() - before) * 1e-9;
+    lock.lock();
+    health_.decisions = static_cast<std::uint64_t>(controller_.decisions());
+    health_.last_s = took;
+    health_.worst_s = std::max(health_.worst_s, took);
+  }
+}
+
+void Brain::round(std::vector<Arrived> inbox) {
+  step_ = {};
+  for (const Arrived& arrived : inbox) apply(arrived);
+  const Seconds now = controller_.state().now;
+  if (controller_.is_due(now)) {
+    std::map<JobId, Event> reports;
+    {
+      const std::lock_guard lock(mutex_);
+      reports.swap(reports_);
+    }
+    for (auto& [job, report] : reports) {
+      report.at = now;
+      if (!is_possible(report)) continue;
+      controller_.handle(report);
+      step_.reports.push_back(report);
+    }
+    controller_.decide(now);
+  }
+  since_image_ += inbox.size();
+  commit_step();
+}
+
+void Brain::commit_step() {
+  if (!again_.empty()) carry_out(std::exchange(again_, {}));
+  if (!step_.decision && step_.commands.empty()) return;
+  step_.through = through_;
+  const auto commands = std::make_shared<std::vector<KeptCommand>>(step_.commands);
+  std::shared_ptr<const KeptImage> image;
+  if (since_image_ >= options_.image_every && !image_under_way_.exchange(true)) {
+    since_image_ = 0;
+    ArchiveWriter writer;
+    writer(board_.image(), controller_.image());
+    image = std::make_shared<const KeptImage>(KeptImage{through_, writer.take()});
+  }
+  journal_.append(
+      RecordKind::kStep, [&](Seconds) { return to_bytes(step_); },
+      [this, commands, image](const Status& status, std::uint64_t) {
+        if (!status.ok()) return;
+        carry_out(*commands);
+        if (image != nullptr) keep(image);  // what it shows is on the disk now
+      });
+  step_ = {};
+}
+
+void Brain::keep(std::shared_ptr<const KeptImage> image) {
+  if (image_thread_.joinable()) image_thread_.join();
+  image_thread_ = std::thread([this, image = std::move(image)] {
+    if (journal_.keep_image(image->seq, image->bytes).ok()) {
+      static_cast<void>(journal_.trim(options_.keep_s));
+    }
+    image_under_way_ = false;
+  });
+}
+
+void Brain::carry_out(const std::vector<KeptCommand>& commands) {
+  for (const KeptCommand& command : commands) {
+    if (const auto job = board_.at(command.job)) hands_.carry_out(command, *job);
+  }
+}
+
+}  // namespace weft::live

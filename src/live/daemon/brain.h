@@ -1,0 +1,115 @@
+// The controller on its own thread, between the journal and the world.
+//
+// Events become durable first and are folded in the order of the journal; what follows from them is
+// durable before any of it is carried out. Whoever posts an event waits for the journal alone,
+// never for a decision.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "control/controller.h"
+#include "live/daemon/board.h"
+#include "live/store/journal.h"
+#include "live/store/records.h"
+
+namespace weft::live {
+
+// Whatever runs jobs. carry_out() is called on the journal's thread and must not wait; a command
+// may come more than once.
+class Hands {
+ public:
+  virtual ~Hands() = default;
+  virtual void carry_out(const KeptCommand& command, const JobView& job) = 0;
+};
+
+struct BrainOptions {
+  ControllerOptions controller;
+  std::string program = "weft";
+  std::string cluster_text, policy_text;  // as TermRecord keeps them
+  std::uint64_t image_every = 20'000;     // events
+  Seconds keep_s = 30 * 24 * kHour;       // how long records that an image covers stay
+};
+
+class Brain : private Executor, private weft::Journal {
+ public:
+  // Requires: everything outlives this.
+  Brain(const Cluster& cluster, const Policy& policy, DurableJournal& journal, Board& board,
+        Hands& hands, BrainOptions options);
+  ~Brain() override;
+
+  // Folds what the journal holds; no policy is called. Call once, before begin().
+  Status recover();
+  // Takes the term, asks again for what is pending, and starts to decide. The journal has begun.
+  void begin();
+  // Stops deciding; what is posted afterwards stays in the journal for the next controller.
+  void end();
+
+  // From any thread. `done` is called once the event is durable, or will never be.
+  void post(EventRecord record, std::function<void(const Status&)> done = nullptr,
+            DurableJournal::Weight weight = DurableJournal::Weight::kMustStay);
+  // What a job says of itself: kept until a decision looks at it, and only then in the journal.
+  void report(const Event& progress);
+
+  // For `weft status` and metrics.
+  struct Health {
+    std::uint64_t decisions = 0;
+    Seconds last_s = 0, worst_s = 0;  // of one round: folding, deciding
+    std::size_t inbox = 0;
+  };
+  Health health() const;
+  std::size_t folded() const { return folded_; }
+
+ private:
+  struct Arrived {
+    std::uint64_t seq = 0;
+    std::shared_ptr<const EventRecord> record;
+  };
+  // Executor and Journal of the controller.
+  void execute(const Command& command) override;
+  void command(Seconds at, const Command& command) override;
+  void decided(const Draft& draft) override { step_.decision = decision_of(draft); }
+  void rejected(Seconds at, JobId job, const std::string& why) override {
+    board_.rejected(at, job, why);
+  }
+
+  bool is_possible(const Event& event) const;
+  void apply(const Arrived& arrived);
+  Status fold_step(const Record& record, std::vector<Arrived>& pending);
+  Status restore(const KeptImage& image);
+  void think();
+  void round(std::vector<Arrived> inbox);
+  void commit_step();
+  void keep(std::shared_ptr<const KeptImage> image);
+  void carry_out(const std::vector<KeptCommand>& commands);
+
+  DurableJournal& journal_;
+  Board& board_;
+  Hands& hands_;
+  BrainOptions options_;
+  const Policy& policy_;
+  Controller controller_;
+
+  // Of the thread that thinks.
+  StepRecord step_;
+  bool fresh_ = false;
+  std::vector<KeptCommand> again_;
+  std::uint64_t through_ = 0, since_image_ = 0;
+  std::size_t folded_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Arrived> inbox_;
+  std::map<JobId, Event> reports_;
+  bool stop_ = false, tick_posted_ = false;
+  Health health_;
+  std::atomic<bool> image_under_way_ = false;
+  std::thread thread_, image_thread_;
+};
+
+}  // namespace weft::live
