@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "agent_command.h"
 #include "bench_command.h"
 #include "launch_command.h"
 #include "net_command.h"
@@ -99,6 +100,7 @@ void add_sim_options(CLI::App& sim, SimArguments& a) {
 }
 
 int run(int argc, char** argv) {
+  if (const auto kept = run_keeper(argc, argv)) return *kept;
   CLI::App app{"Weft schedules deep-learning clusters, in simulation and for real."};
   app.set_version_flag("--version", WEFT_VERSION);
   app.require_subcommand(1);
@@ -116,6 +118,7 @@ int run(int argc, char** argv) {
   const Verb plan = add_plan_command(app);
   const Verb launch = add_launch_command(app);
   const Verb trace = add_trace_command(app);
+  const Verb agent = add_agent_command(app);
   protect_launch_words(argc, argv);
   try {
     app.parse(argc, argv);
@@ -127,6 +130,7 @@ int run(int argc, char** argv) {
   if (plan.app->parsed()) return plan.run();
   if (launch.app->parsed()) return launch.run();
   if (trace.app->parsed()) return trace.run();
+  if (agent.app->parsed()) return agent.run();
   return run_sim(arguments);
 }
 

@@ -1,0 +1,116 @@
+#include "agent_command.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "base/delimited.h"
+#include "live/agent/agent.h"
+#include "live/agent/keeper.h"
+#include "option_checks.h"
+
+namespace weft {
+namespace {
+
+struct AgentArguments {
+  std::string controller, secret_file, dir;
+  live::NodeWishes wishes;
+};
+
+int refuse(const Error& error) {
+  fmt::print(stderr, "weft agent: {}\n", error.text());
+  return kExitBadInput;
+}
+
+// Every rank costs a few descriptors.
+void raise_descriptor_limit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::string own_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "node";
+}
+
+int run(AgentArguments a) {
+  const auto secret = runtime::Secret::from_file(a.secret_file);
+  if (!secret.ok()) return refuse(secret.error());
+  if (a.wishes.node.empty()) a.wishes.node = own_name();
+  const auto facts = live::discover_node(a.wishes);
+  if (!facts.ok()) return refuse(facts.error());
+  umask(077);
+  raise_descriptor_limit();
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, number);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // before other threads are there
+  signal(SIGPIPE, SIG_IGN);
+  std::error_code ignored;
+  live::AgentSettings settings;
+  settings.controller = a.controller;
+  settings.secret = *secret;
+  settings.facts = *facts;
+  settings.folder = std::filesystem::absolute(a.dir, ignored).lexically_normal().string();
+  settings.program = WEFT_VERSION;
+  settings.keeper_command = {"/proc/self/exe", "agent", "keep"};
+  settings.log = [node = a.wishes.node](const std::string& line) {
+    fmt::print(stderr, "agent {}: {}\n", node, line);
+  };
+  const auto agent = live::Agent::start(settings);
+  if (!agent.ok()) return refuse(agent.error());
+  int number = 0;
+  sigwait(&ends, &number);
+  return kExitDone;
+}
+
+}  // namespace
+
+std::optional<int> run_keeper(int argc, char** argv) {
+  if (argc != 6 || argv[1] != std::string_view("agent") || argv[2] != std::string_view("keep")) {
+    return std::nullopt;
+  }
+  const auto key = live::parse_run_key(argv[4]);
+  const auto rank = parse_integer(argv[5]);
+  if (!key.ok() || !rank) return kExitBadInput;
+  const Status kept = live::keep_rank({argv[3], *key, static_cast<int>(*rank)});
+  if (kept.ok()) return kExitDone;
+  fmt::print(stderr, "weft agent keep: {}\n", kept.error().text());
+  return kExitNo;
+}
+
+Verb add_agent_command(CLI::App& app) {
+  const auto a = std::make_shared<AgentArguments>();  // shared by parser and runner
+  CLI::App* verb = app.add_subcommand("agent", "run ranks on this node for a controller");
+  verb->add_option("--controller", a->controller, "host:port where agents are expected")
+      ->required();
+  verb->add_option("--secret-file", a->secret_file, "the cluster's secret, 64 hexadecimal digits")
+      ->required();
+  verb->add_option("--dir", a->dir, "its folder: what it must know after a crash")->required();
+  verb->add_option("--node", a->wishes.node, "name of this node (the host's)");
+  verb->add_option("--devices", a->wishes.devices,
+                   "so many CPU slots as devices (0: GPUs, or a slot for each processor)")
+      ->check(whole_number_from(0, 4096));
+  verb->add_option("--cpu-milli", a->wishes.cpu_milli,
+                   "thousandths of processors that ranks share (0: all)")
+      ->check(whole_number_from(0, 10'000'000));
+  verb->add_option("--cpus", a->wishes.cpus, "processors that ranks may use, such as 0-3,6 (all)");
+  verb->add_option("--memory", a->wishes.memory, "bytes that ranks share (0: all)")
+      ->check(whole_number_from(0, std::int64_t{1} << 50));
+  verb->footer(
+      "Ranks outlive the agent for one lease; an agent that is started again in the same folder\n"
+      "takes them over.\n"
+      "example: weft agent --controller 10.0.0.1:7777 --secret-file cluster.key --dir "
+      "/var/lib/weft");
+  return {verb, [a] { return run(*a); }};
+}
+
+}  // namespace weft

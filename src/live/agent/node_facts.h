@@ -1,0 +1,46 @@
+// What this node has, for the agent to tell.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace weft::live {
+
+struct NodeDevice {
+  int index = 0;
+  std::string kind;  // "cpu-slot" or "cuda"
+  std::string name;
+  Bytes memory = 0;
+  int major = -1, minor = -1;  // of its device file; -1: it has none
+};
+
+struct NodeFacts {
+  std::string node;
+  std::vector<NodeDevice> devices;
+  int cpu_milli = 0;
+  std::vector<int> cpus;  // that ranks may use
+  Bytes memory = 0;
+};
+
+// What a user says instead of what is found; 0 and empty: find it.
+struct NodeWishes {
+  std::string node;
+  int devices = 0;
+  int cpu_milli = 0;
+  std::string cpus;  // "0-3,6"
+  Bytes memory = 0;
+};
+
+// GPUs by the NVIDIA management library if it is there (loaded at run time), else a CPU slot for
+// each processor. The error names a list of processors that is wrong.
+Result<NodeFacts> discover_node(const NodeWishes& wishes);
+
+Result<std::vector<int>> parse_cpu_list(const std::string& text);
+
+nlohmann::json to_json(const NodeDevice& device);
+
+}  // namespace weft::live

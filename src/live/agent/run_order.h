@@ -1,0 +1,60 @@
+// What an agent is told to run: one run of a job, and its ranks on this node (docs/agents.md).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace weft::live {
+
+// One start of a job. Both parts are names of files too, so only safe ones are read.
+struct RunKey {
+  std::string uuid;
+  std::uint64_t epoch = 0;
+
+  std::string text() const;  // UUID.EPOCH
+  auto operator<=>(const RunKey&) const = default;
+};
+
+// What one rank gets of this node.
+struct RankShare {
+  int rank = 0, local = 0;
+  std::vector<int> devices;  // indices on the node
+  int milli = 1000;          // of each of them
+  Bytes memory = 0;          // 0: no limit
+  int cpu_milli = 0;         // 0: no limit
+  std::vector<int> cpus;     // empty: all of the node
+  double network_limit = 0;  // bytes per second; 0: none
+};
+
+struct RunOrder {
+  RunKey key;
+  std::uint64_t number = 0;
+  std::string name, user, setup, run, workdir, log_dir;
+  std::int64_t uid = -1, gid = -1;  // -1: the agent's own
+  std::map<std::string, std::string> envs;
+  bool ends_without_controller = false;  // on_controller_loss: stop
+  int checkpoint_signal = 0;
+  Seconds grace_s = 30;
+  Bytes log_bytes = 64 << 20;  // kept of a rank's output, at most
+  std::vector<RankShare> ranks;
+};
+
+// The body of a `start` message. The error names the field.
+Result<RunOrder> read_run_order(const nlohmann::json& message);
+// The `ranks` of a `start` or `resize`.
+Result<std::vector<RankShare>> read_ranks(const nlohmann::json& message);
+Result<RunKey> read_run_key(const nlohmann::json& message);
+// From text "UUID.EPOCH".
+Result<RunKey> parse_run_key(const std::string& text);
+
+// A signal by number or by name with or without SIG; the field may be missing.
+Result<int> read_signal(const nlohmann::json& object, const char* name, int otherwise);
+
+}  // namespace weft::live

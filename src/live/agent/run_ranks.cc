@@ -1,0 +1,330 @@
+// The keepers of the ranks of this node: started, adopted, heard, and settled when they are gone.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/stopwatch.h"
+#include "live/agent/json_fields.h"
+#include "live/agent/keeper_link.h"
+#include "live/agent/process_tree.h"
+#include "live/agent/run_table.h"
+
+namespace weft::live {
+namespace {
+
+constexpr std::int64_t kStartDeadlineNs = 30'000'000'000;
+constexpr Seconds kStopSlack = 3;  // beyond the grace, after which a keeper does not do its work
+constexpr Seconds kLookAgain = 0.005;
+constexpr int kNotStarted = 126;
+
+Seconds now_s() { return 1e-9 * static_cast<double>(monotonic_ns()); }
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+// A process in a session of its own that inherits nothing but our environment. 0, or the number of
+// the error.
+int spawn_detached(const std::vector<std::string>& words, const std::string& output, pid_t& pid) {
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_init(&actions);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(
+      &attributes,
+      static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+  const int failed =
+      posix_spawn(&pid, words[0].c_str(), &actions, &attributes, pointers(words).data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return failed;
+}
+
+}  // namespace
+
+RunTable::Run* RunTable::find(const RunKey& key) {
+  const auto found = runs_.find(key);
+  return found == runs_.end() ? nullptr : &found->second;
+}
+
+RunTable::Rank* RunTable::find(const RunKey& key, int rank) {
+  Run* run = find(key);
+  if (run == nullptr) return nullptr;
+  const auto found = run->ranks.find(rank);
+  return found == run->ranks.end() ? nullptr : &found->second;
+}
+
+Status RunTable::sync_order(const RunKey& key) {
+  const std::string path = settings_.paths.order(key);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = file >= 0 && fdatasync(file) == 0;
+  if (file >= 0) close(file);
+  if (!synced) return Error{ErrorKind::kIo, "cannot sync " + path, ""};
+  if (Status run = sync_folder(settings_.paths.run(key)); !run.ok()) return run;
+  return sync_folder(settings_.paths.runs());
+}
+
+void RunTable::prepare(Run&, Rank& rank) {
+  RankSetup& setup = rank.setup;
+  if (rank.share.network_limit > 0) {
+    setup.environment["WEFT_PACE_BYTES_PER_S"] = fmt::format("{:.0f}", rank.share.network_limit);
+  }
+  std::string cuda;
+  for (const int index : rank.share.devices) {
+    const NodeDevice& device = settings_.facts.devices[static_cast<std::size_t>(index)];
+    if (device.kind == "cuda") cuda += fmt::format("{}{}", cuda.empty() ? "" : ",", index);
+  }
+  if (!cuda.empty()) {
+    setup.environment["CUDA_VISIBLE_DEVICES"] = cuda;
+    if (rank.share.milli < 1000) {
+      setup.environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] =
+          fmt::format("{:g}", 0.1 * rank.share.milli);
+    }
+  }
+  setup.data_limit = rank.share.memory;
+  setup.cpus = rank.share.cpus.empty() ? settings_.facts.cpus : rank.share.cpus;
+}
+
+void RunTable::spawn_keeper(Run& run, Rank& rank) {
+  const RunKey& key = run.order.key;
+  std::vector<std::string> words = settings_.keeper_command;
+  words.insert(words.end(), {settings_.paths.root, key.text(), std::to_string(rank.share.rank)});
+  pid_t pid = -1;
+  const int failed = spawn_detached(words, settings_.paths.keeper_log(key, rank.share.rank), pid);
+  if (failed != 0) {
+    return set_end(run, rank,
+                   {kNotStarted, 0, fmt::format("no keeper: {}", strerror(failed)), false, now_s()},
+                   true);
+  }
+  rank.kill_keeper_at_ns = monotonic_ns() + kStartDeadlineNs;
+  watch(run, rank, pid);
+}
+
+void RunTable::watch(Run& run, Rank& rank, pid_t keeper) {
+  rank.keeper = keeper;
+  // By number: the header of glibc 2.36 does not declare its function for C++.
+  rank.pidfd = static_cast<int>(syscall(SYS_pidfd_open, keeper, 0));
+  const RunKey key = run.order.key;
+  const int number = rank.share.rank;
+  if (rank.pidfd >= 0 && reactor_
+                             .add(rank.pidfd, EPOLLIN,
+                                  [this, key, number](std::uint32_t) { keeper_ended(key, number); })
+                             .ok()) {
+    return;
+  }
+  if (rank.pidfd >= 0) close(std::exchange(rank.pidfd, -1));
+  // It has ended already, or there are too few descriptors; both are looked at again.
+  look_again(key, number);
+}
+
+void RunTable::look_again(const RunKey& key, int number) {
+  reactor_.after(kLookAgain, [this, life = std::weak_ptr<int>(life_), key, number] {
+    if (life.expired()) return;
+    Rank* rank = find(key, number);
+    if (rank != nullptr && !rank->end) settle(*find(key), *rank);
+  });
+}
+
+void RunTable::release(Rank& rank) {
+  if (rank.pidfd >= 0) {
+    reactor_.remove(rank.pidfd);
+    close(std::exchange(rank.pidfd, -1));
+  }
+  if (rank.link >= 0) {
+    links_.erase(rank.link);
+    port_->drop(std::exchange(rank.link, -1));
+  }
+}
+
+void RunTable::tell(Rank& rank, const Json& message) {
+  if (rank.link < 0 || send_message(rank.link, message)) return;
+  links_.erase(rank.link);
+  port_->drop(std::exchange(rank.link, -1));  // it comes back when it can listen again
+}
+
+void RunTable::tell_lease(const Run& run, Rank& rank, const char* word) {
+  const std::int64_t until = run.order.ends_without_controller
+                                 ? controller_until_ns_
+                                 : monotonic_ns() + static_cast<std::int64_t>(lease_s_ * 1e9);
+  tell(rank, {{"do", word}, {"until_ns", until}, {"lease_s", lease_s_}});
+}
+
+void RunTable::stop_rank(const Run& run, Rank& rank) {
+  rank.kill_keeper_at_ns =
+      monotonic_ns() +
+      static_cast<std::int64_t>((run.stop.value("grace_s", 0.0) + kStopSlack) * 1e9);
+  tell(rank, run.stop);
+}
+
+void RunTable::keeper_came(int link, pid_t peer, const Json& message) {
+  const auto key = read_run_key(message);
+  Run* run = key.ok() ? find(*key) : nullptr;
+  Rank* rank = run != nullptr ? find(*key, message.value("rank", -1)) : nullptr;
+  const bool claimed = message.value("claimed", false);
+  if (rank == nullptr || rank->keeper != peer || rank->end || (!claimed && run->stopping)) {
+    return port_->drop(link);
+  }
+  if (rank->link >= 0) {
+    links_.erase(rank->link);
+    port_->drop(rank->link);
+  }
+  rank->link = link;
+  links_[link] = {*key, rank->share.rank};
+  tell_lease(*run, *rank, claimed ? "alive" : "go");
+  if (!claimed) return;
+  rank->command = message.value("pid", -1);
+  rank->executed = message.value("exec", false);
+  rank->frozen = message.value("frozen", false);
+  if (rank->executed && !run->stopping) rank->kill_keeper_at_ns = 0;
+  if (run->stopping) stop_rank(*run, *rank);
+  conclude(*run);
+}
+
+void RunTable::keeper_said(int link, const Json& message) {
+  const auto found = links_.find(link);
+  if (found == links_.end()) return;
+  Run* run = find(found->second.first);
+  Rank* rank = find(found->second.first, found->second.second);
+  if (rank == nullptr) return;
+  const std::string is = message.value("is", "");
+  if (is == "exec") {
+    rank->command = message.value("pid", -1);
+    rank->executed = true;
+    if (!run->stopping) rank->kill_keeper_at_ns = 0;
+    conclude(*run);
+  } else if (is == "froze") {
+    rank->frozen = message.value("frozen", false);
+    if (!message.value("well", true) && run->result.empty()) {
+      return answer(*run, "failed", fmt::format("rank {}: the kernel refused", rank->share.rank));
+    }
+    conclude(*run);
+  } else if (is == "progress" && message.contains("values")) {
+    Json out = message["values"];
+    out["op"] = "progress";
+    out["uuid"] = run->order.key.uuid;
+    out["epoch"] = run->order.key.epoch;
+    out["rank"] = rank->share.rank;
+    settings_.say(out);
+  } else if (is == "ended") {
+    rank->said_end =
+        RankEnd{message.value("code", 0), message.value("signal", 0), message.value("why", ""),
+                message.value("ran", false), message.value("at_s", now_s())};
+  }
+}
+
+void RunTable::link_ended(int link) {
+  const auto found = links_.find(link);
+  if (found == links_.end()) return;
+  if (Rank* rank = find(found->second.first, found->second.second)) rank->link = -1;
+  links_.erase(found);
+}
+
+void RunTable::keeper_ended(const RunKey& key, int number) {
+  Rank* rank = find(key, number);
+  CHECK(rank != nullptr);
+  // What it said last may still be in the link.
+  if (rank->link >= 0) port_->read_rest(rank->link);
+  release(*rank);
+  waitpid(rank->keeper, nullptr, WNOHANG);  // ours, or of the agent before
+  settle(*find(key), *rank);
+}
+
+// Finds out what became of a rank whose keeper is gone or was started by the agent before.
+void RunTable::settle(Run& run, Rank& rank) {
+  const RunKey& key = run.order.key;
+  const int number = rank.share.rank;
+  if (rank.end || rank.sweeping) return;
+  const auto end = read_end(settings_.paths, key, number);
+  if (end) return set_end(run, rank, *end, false);
+  const auto claim = look_at_claim(settings_.paths, key, number);
+  if (claim && claim->held) {
+    if (rank.pidfd >= 0) return;
+    rank.command = claim->command;
+    watch(run, rank, claim->keeper);
+    // It may have ended, and its number gone to another process, before it was watched.
+    const auto now = look_at_claim(settings_.paths, key, number);
+    if (now && now->held) return;
+    release(rank);
+    return look_again(key, number);
+  }
+  if (claim) {
+    if (rank.said_end) return set_end(run, rank, *rank.said_end, true);
+    rank.command = claim->command;
+    rank.sweeping = true;
+    return sweep(key, number);
+  }
+  // Nobody has claimed it, and nobody shall: we do.
+  if (!Claim::make(settings_.paths, key, number).ok()) return look_again(key, number);
+  set_end(run, rank,
+          {kNotStarted, 0, run.stopping ? "stopped" : "it was not started", false, now_s()}, true);
+}
+
+// Its keeper is gone without a word, so what it left is ended here.
+void RunTable::sweep(const RunKey& key, int number) {
+  Rank* rank = find(key, number);
+  if (rank == nullptr || rank->end) return;
+  const std::vector<pid_t> left = marked_processes(mark_of(key, number));
+  for (const pid_t process : left) kill(process, SIGKILL);
+  if (!left.empty()) {
+    reactor_.after(kLookAgain, [this, life = std::weak_ptr<int>(life_), key, number] {
+      if (!life.expired()) sweep(key, number);
+    });
+    return;
+  }
+  set_end(*find(key), *rank, {0, SIGKILL, "keeper lost", true, now_s()}, true);
+}
+
+void RunTable::set_end(Run& run, Rank& rank, const RankEnd& end, bool write) {
+  release(rank);
+  rank.sweeping = false;
+  rank.end = end;
+  rank.executed = end.ran;
+  if (write) {
+    const Status written = write_end(settings_.paths, run.order.key, rank.share.rank, end);
+    if (!written.ok()) settings_.log(written.error().what);
+  }
+  say_end(run, rank);
+  if (run.active) conclude(run);
+}
+
+void RunTable::set_lease(std::int64_t until_ns, Seconds lease_s) {
+  controller_until_ns_ = std::max(controller_until_ns_, until_ns);
+  lease_s_ = lease_s;
+}
+
+void RunTable::tick() {
+  const std::int64_t now = monotonic_ns();
+  for (auto& [key, run] : runs_) {
+    for (auto& [number, rank] : run.ranks) {
+      if (rank.end) continue;
+      tell_lease(run, rank, "alive");
+      if (rank.kill_keeper_at_ns == 0 || now < rank.kill_keeper_at_ns || rank.pidfd < 0) continue;
+      settings_.log(fmt::format("the keeper of rank {} of {} does not do its work and is killed",
+                                number, key.text()));
+      syscall(SYS_pidfd_send_signal, rank.pidfd, SIGKILL, nullptr, 0);
+      rank.kill_keeper_at_ns = now + kStartDeadlineNs;
+    }
+  }
+}
+
+}  // namespace weft::live
