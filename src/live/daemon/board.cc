@@ -46,6 +46,10 @@ void Board::admit(const EventRecord& record) {
   view->queue = queue_of(record.job->spec);
   view->priority = e.submission->priority;
   view->submitted = e.at;
+  view->tenant = e.submission->tenant;
+  for (const Configuration& c : e.submission->menu->configurations) {
+    view->labels.emplace_back(c.codec, c.sync);
+  }
   by_uuid_[view->identity.uuid] = view->id;
   by_name_[view->name] = view->id;
   add_line(e.at, view->identity.uuid,
@@ -65,6 +69,11 @@ void Board::tell(const EventRecord& record) {
       const char* what = e.kind == EventKind::kNodeDown ? "is out of service"
                          : e.kind == EventKind::kNodeUp ? "is in service"
                                                         : "takes no new work";
+      NodeView& node = nodes_[e.node];
+      node.in_service = e.kind == EventKind::kNodeUp;
+      node.why = record.why;
+      if (record.why.starts_with(kDrained)) node.drained = true;
+      if (record.why.starts_with(kUndrained)) node.drained = false;
       add_line(e.at, "",
                fmt::format("node {} {}{}{}", cluster_.nodes[e.node].name, what,
                            record.why.empty() ? "" : ": ", record.why));
@@ -95,6 +104,7 @@ void Board::tell_of_job(const EventRecord& record) {
       v.standing = JobStanding::kQueued;
       v.held.clear();
       ++v.restarts;
+      v.failures += e.number == kOwnFailure;
       v.why = record.why;
       pending_.erase(v.id);
       return add_line(e.at, v.identity.uuid, fmt::format("{} crashed: {}", v.name, record.why));
@@ -199,6 +209,11 @@ std::vector<JobView> Board::jobs(const std::function<bool(const JobView&)>& chos
   return out;
 }
 
+NodeView Board::node(NodeId id) const {
+  const std::lock_guard lock(mutex_);
+  return nodes_[id];
+}
+
 std::vector<StoryLine> Board::story_after(std::uint64_t number) const {
   const std::lock_guard lock(mutex_);
   const auto from =
@@ -223,7 +238,7 @@ std::string Board::image() const {
   ArchiveWriter writer;
   writer(static_cast<std::uint64_t>(views_.size()));
   for (const auto& view : views_) writer(*view);
-  writer(pending_, next_line_);
+  writer(pending_, next_line_, nodes_);
   return writer.take();
 }
 
@@ -240,8 +255,9 @@ bool Board::restore(std::string_view image) {
     by_name_[view->name] = view->id;
     views_.push_back(std::move(view));
   }
-  reader(pending_, next_line_);
-  return reader.at_end();
+  const std::size_t nodes = nodes_.size();
+  reader(pending_, next_line_, nodes_);
+  return reader.at_end() && nodes_.size() == nodes;
 }
 
 }  // namespace weft::live

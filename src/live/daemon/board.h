@@ -34,13 +34,17 @@ struct JobView {
   JobId id = kNoJob;
   JobIdentity identity;
   std::string name, queue;
+  TenantId tenant = 0;
   std::int32_t priority = 0;
   JobStanding standing = JobStanding::kQueued;
   Seconds submitted = 0, started = kNever, ended = kNever;  // `started`: first
   std::uint32_t epoch = 0, restarts = 0;
+  std::uint32_t failures = 0;  // crashes of its own doing
   Allocation held;                      // of the run that starts, runs or stops
   std::string why;                      // of the last change
   double step = 0, loss = 0, rate = 0;  // as last reported
+  // By configuration of the menu: codec and sync mode.
+  std::vector<std::pair<std::string, std::string>> labels;
 };
 
 template <typename Archive>
@@ -48,7 +52,24 @@ void persist(Archive& io, JobView& v) {
   io(v.id, v.identity, v.name, v.queue, v.priority);
   persist_enum(io, v.standing, JobStanding::kRejected);
   io(v.submitted, v.started, v.ended, v.epoch, v.restarts, v.held, v.why, v.step, v.loss, v.rate);
+  io(v.labels, v.failures, v.tenant);
 }
+
+struct NodeView {
+  NodeId id = kNoNode;
+  bool in_service = true;
+  bool drained = false;  // by an operator: stays out of service until undrained
+  std::string why;       // of the last change
+};
+
+template <typename Archive>
+void persist(Archive& io, NodeView& v) {
+  io(v.id, v.in_service, v.drained, v.why);
+}
+
+// Words of operators in the `why` of node events.
+inline constexpr const char* kDrained = "drained";
+inline constexpr const char* kUndrained = "undrained";
 
 // One line of the story, as it happened.
 struct StoryLine {
@@ -61,7 +82,9 @@ struct StoryLine {
 // Thread-safe.
 class Board : public weft::Journal {
  public:
-  explicit Board(const Cluster& cluster) : cluster_(cluster) {}
+  explicit Board(const Cluster& cluster) : cluster_(cluster), nodes_(cluster.nodes.size()) {
+    for (NodeId id = 0; id < nodes_.size(); ++id) nodes_[id].id = id;
+  }
 
   // A submission that is durable; in the order of the journal, also before the controller has heard
   // of it. One that is there already changes nothing.
@@ -78,6 +101,7 @@ class Board : public weft::Journal {
   std::optional<JobView> at(JobId job) const;
   // Jobs that `chosen` wants, in order of submission.
   std::vector<JobView> jobs(const std::function<bool(const JobView&)>& chosen) const;
+  NodeView node(NodeId id) const;
   std::vector<StoryLine> story_after(std::uint64_t number) const;
   // Waits for a line after `number`, or the time to be up.
   bool wait_for_story(std::uint64_t number, Seconds timeout_s) const;
@@ -99,6 +123,7 @@ class Board : public weft::Journal {
   mutable std::condition_variable changed_;
   std::vector<std::unique_ptr<JobView>> views_;  // by JobId
   std::map<std::string, JobId> by_uuid_, by_name_;
+  std::vector<NodeView> nodes_;
   std::deque<StoryLine> story_;
   std::uint64_t next_line_ = 1;
   // What each job's pending command would make of it.

@@ -258,6 +258,9 @@ void Brain::round(std::vector<Arrived> inbox) {
     }
     controller_.decide(now);
   }
+  if (then_) {
+    for (const Arrived& arrived : inbox) then_(*arrived.record);
+  }
   since_image_ += inbox.size();
   commit_step();
 }

@@ -56,6 +56,10 @@ class Brain : private Executor, private weft::Journal {
   // What a job says of itself: kept until a decision looks at it, and only then in the journal.
   void report(const Event& progress);
 
+  // Called on the controller's thread after each event that was folded live, not in recovery. Set
+  // before begin().
+  void on_event(std::function<void(const EventRecord&)> then) { then_ = std::move(then); }
+
   // For `weft status` and metrics.
   struct Health {
     std::uint64_t decisions = 0;
@@ -96,6 +100,7 @@ class Brain : private Executor, private weft::Journal {
   Controller controller_;
 
   // Of the thread that thinks.
+  std::function<void(const EventRecord&)> then_;
   StepRecord step_;
   bool fresh_ = false;
   std::vector<KeptCommand> again_;

@@ -162,6 +162,11 @@ bool DurableJournal::flush(Seconds timeout_s) {
   }) && !over_;
 }
 
+std::uint64_t DurableJournal::last_seq() const {
+  const std::lock_guard lock(mutex_);
+  return next_seq_ - 1;
+}
+
 Seconds DurableJournal::full_since() const {
   const std::lock_guard lock(mutex_);
   return full_since_;

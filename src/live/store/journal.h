@@ -65,7 +65,7 @@ class DurableJournal {
   // For recovery, before the first append: the newest image that is whole, and records in order.
   std::optional<KeptImage> newest_image();
   Status read(std::uint64_t after_seq, const std::function<Status(const Record&)>& each);
-  std::uint64_t last_seq() const { return next_seq_ - 1; }
+  std::uint64_t last_seq() const;
 
   // Starts the clock, not before the last record's time, and the writing thread. `on_end` is called
   // once if the journal can be written no more: another controller has taken over, or the disk

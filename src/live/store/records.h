@@ -26,6 +26,9 @@ struct TermRecord {
   std::string policy;   // name, or the composition's whole text
 };
 
+// In the number of a crash: it was the job's own doing.
+inline constexpr std::uint32_t kOwnFailure = 1;
+
 struct EventRecord {
   Event event;
   std::optional<JobIdentity> job;  // of a submission

@@ -1,0 +1,295 @@
+#include "live/daemon/fleet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/stopwatch.h"
+#include "live/agent/json_fields.h"
+
+namespace weft::live {
+namespace {
+
+using runtime::Connection;
+
+constexpr std::uint16_t kFrameKind = 1;
+constexpr std::size_t kMostFrameBytes = 8 << 20;
+constexpr Seconds kLookEvery = 0.1;
+// Beyond the lease, for clocks that do not run alike.
+constexpr double kClockMargin = 1.05;
+constexpr Seconds kStartPatience = 10;  // for nodes that do not answer
+
+double since_s(std::int64_t ns) { return static_cast<double>(monotonic_ns() - ns) * 1e-9; }
+
+}  // namespace
+
+Fleet::Fleet(const Cluster& cluster, FleetOptions options)
+    : cluster_(cluster), options_(std::move(options)), links_(cluster.nodes.size()) {
+  for (NodeId id = 0; id < cluster.nodes.size(); ++id) by_name_[cluster.nodes[id].name] = id;
+}
+
+Result<std::unique_ptr<Fleet>> Fleet::open(const Cluster& cluster, FleetOptions options) {
+  std::unique_ptr<Fleet> fleet(new Fleet(cluster, std::move(options)));
+  auto reactor = runtime::Reactor::start();
+  if (!reactor.ok()) return reactor.error();
+  fleet->reactor_ = std::move(*reactor);
+  Connection::Settings settings;
+  settings.identity = {fleet->options_.secret, runtime::job_of(fleet->options_.secret),
+                       "controller"};
+  settings.most_frame_bytes = kMostFrameBytes;
+  auto listener = runtime::Listener::open(
+      *fleet->reactor_, fleet->options_.address, settings,
+      [it = fleet.get()](const std::shared_ptr<Connection>& c) { it->accepted(c); });
+  if (!listener.ok()) return listener.error();
+  fleet->listener_ = std::move(*listener);
+  return fleet;
+}
+
+Fleet::~Fleet() { end(); }
+
+void Fleet::begin(Brain& brain, Board& board, std::uint64_t term) {
+  reactor_->call([&] {
+    brain_ = &brain;
+    board_ = &board;
+    term_ = term;
+    runs_ = std::make_unique<Runs>(
+        cluster_, term, options_.log_root,
+        RunsLinks{[this](NodeId node, const Json& message) { send(node, message); },
+                  [this](EventRecord record, std::function<void()> durable) {
+                    brain_->post(std::move(record), [this, durable](const Status& status) {
+                      if (status.ok()) reactor_->post(durable);
+                    });
+                  }});
+    for (const JobView& job : board.jobs([](const JobView& v) { return !has_ended(v.standing); })) {
+      runs_->adopt(job);
+    }
+    const std::int64_t now = monotonic_ns();
+    for (NodeId id = 0; id < links_.size(); ++id) {
+      links_[id].heard_ns = now;
+      if (board.node(id).in_service) post_node(id, EventKind::kNodeNotice, "its agent is not here");
+    }
+    reactor_->after(kLookEvery, [this] { look_round(); });
+  });
+}
+
+void Fleet::end() {
+  if (reactor_ == nullptr) return;
+  listener_.reset();
+  reactor_->call([this] {
+    for (Link& link : links_) {
+      if (link.connection != nullptr) link.connection->close();
+      link.connection.reset();
+    }
+    brain_ = nullptr;
+  });
+  reactor_.reset();
+}
+
+void Fleet::accepted(const std::shared_ptr<Connection>& connection) {
+  if (brain_ == nullptr) return connection->close();
+  Connection::Events events;
+  const std::weak_ptr<Connection> weak = connection;
+  events.on_frame = [this, weak](std::uint16_t kind, runtime::ByteView body) {
+    const auto alive = weak.lock();
+    if (alive == nullptr) return;
+    if (kind != kFrameKind) return alive->fail(runtime::End::kBadFrame, "an unknown kind of frame");
+    take(alive, body);
+  };
+  events.on_close = [this, weak](runtime::End, const std::string&) {
+    const auto alive = weak.lock();
+    for (Link& link : links_) {
+      if (alive != nullptr && link.connection == alive) {
+        link.connection.reset();
+        link.view.connected = false;
+      }
+    }
+  };
+  connection->set_events(std::move(events));
+}
+
+NodeId Fleet::node_named(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? kNoNode : found->second;
+}
+
+void Fleet::take(const std::shared_ptr<Connection>& connection, runtime::ByteView body) {
+  if (brain_ == nullptr) return;
+  const auto* text = reinterpret_cast<const char*>(body.data());
+  const Json message = Json::parse(text, text + body.size(), nullptr, false);
+  JsonFields fields(message);
+  const std::string op = fields.text("op");
+  if (!fields.wrong().empty()) {
+    return connection->fail(runtime::End::kBadFrame, fields.error().what);
+  }
+  if (op == "hello") return hello(connection, message);
+  for (NodeId id = 0; id < links_.size(); ++id) {
+    Link& link = links_[id];
+    if (link.connection != connection) continue;
+    link.heard_ns = monotonic_ns();
+    return listen(id, op, message);
+  }
+}
+
+void Fleet::hello(const std::shared_ptr<Connection>& connection, const Json& message) {
+  JsonFields fields(message);
+  const NodeId node = node_named(fields.text("node"));
+  const auto term = static_cast<std::uint64_t>(fields.whole("term", 0, std::int64_t{1} << 53, 0));
+  const Json* devices = fields.find("devices");
+  const Json* runs = fields.find("runs");
+  const auto refuse = [&](const std::string& why) {
+    connection->fail(runtime::End::kBadFrame, why);
+  };
+  if (node == kNoNode) return refuse("no node of that name is in the cluster");
+  if (term > term_) return refuse(fmt::format("term {} is over, {} has begun", term_, term));
+  if (devices == nullptr || !devices->is_array() ||
+      devices->size() < cluster_.nodes[node].devices) {
+    return refuse(fmt::format("node {} must have {} devices", cluster_.nodes[node].name,
+                              cluster_.nodes[node].devices));
+  }
+  if (runs == nullptr || !runs->is_array()) return refuse("its runs are missing");
+  for (const Json& run : *runs) {
+    JsonFields of_run(run);
+    if (of_run.text("uuid").empty() || of_run.whole("epoch", 1, 0x7fffffff, 0) == 0) {
+      return refuse("a run of it has no name");
+    }
+  }
+  Link& link = links_[node];
+  if (link.connection != nullptr && link.connection != connection) link.connection->close();
+  link.connection = connection;
+  link.heard_ns = monotonic_ns();
+  link.agent_now_s = fields.number("now_s", 0, 1e18, 0);
+  link.expired = false;
+  link.view.connected = true;
+  link.view.program = fields.text("program");
+  link.view.cpu_milli = static_cast<std::uint32_t>(fields.whole("cpu_milli", 0, 1 << 30, 0));
+  link.view.memory = fields.whole("memory", 0, std::int64_t{1} << 53, 0);
+  link.view.devices = devices->size();
+  link.view.can.clear();
+  if (const Json* can = fields.find("can"); can != nullptr && can->is_array()) {
+    for (const Json& word : *can) {
+      if (word.is_string()) link.view.can.push_back(word);
+    }
+  }
+  send(node, {{"op", "welcome"},
+              {"term", term_},
+              {"lease_s", options_.lease_s},
+              {"now_s", link.agent_now_s}});
+  runs_->resume(node, *runs);
+  link.suspect = false;
+  if (!board_->node(node).drained) post_node(node, EventKind::kNodeUp, "its agent is here");
+}
+
+void Fleet::listen(NodeId node, const std::string& op, const Json& message) {
+  Link& link = links_[node];
+  JsonFields fields(message);
+  if (op == "alive") {
+    link.agent_now_s = fields.number("now_s", 0, 1e18, link.agent_now_s);
+    if (link.suspect) {
+      link.suspect = false;
+      if (!board_->node(node).drained) post_node(node, EventKind::kNodeUp, "it is heard again");
+    }
+    return send(node, {{"op", "lease"}, {"term", term_}, {"now_s", link.agent_now_s}});
+  }
+  const std::string uuid = fields.text("uuid");
+  const auto epoch = static_cast<std::uint32_t>(fields.whole("epoch", 0, 0x7fffffff, 0));
+  if (op == "outcome") {
+    const auto number = static_cast<std::uint32_t>(fields.whole("number", 0, 0x7fffffff, 0));
+    runs_->outcome(node, uuid, epoch, number, fields.text("result"), fields.text("why"));
+  } else if (op == "ended") {
+    runs_->ended(node, uuid, epoch, static_cast<int>(fields.whole("rank", 0, 1 << 24, 0)),
+                 static_cast<int>(fields.whole("code", -255, 255, 0)),
+                 static_cast<int>(fields.whole("signal", 0, 128, 0)), fields.text("why"));
+  } else if (op == "progress" && fields.whole("rank", 0, 1 << 24, 0) == 0) {
+    const auto job = board_->find(uuid);
+    if (!job || job->epoch != epoch) return;
+    Event event;
+    event.kind = EventKind::kProgress;
+    event.job = job->id;
+    event.epoch = epoch;
+    event.value = fields.number("work", 0, 1e300, fields.number("step", 0, 1e300, 0));
+    event.value2 = fields.number("rate", 0, 1e300, 0);
+    board_->report(job->id, epoch, fields.number("step", 0, 1e300, 0),
+                   fields.number("loss", -1e300, 1e300, 0), event.value2);
+    brain_->report(event);
+  }
+}
+
+void Fleet::send(NodeId node, const Json& message) {
+  const auto& connection = links_[node].connection;
+  if (connection == nullptr) return;
+  connection->send(kFrameKind, message.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Fleet::post_node(NodeId node, EventKind kind, const std::string& why) {
+  EventRecord record;
+  record.event.kind = kind;
+  record.event.node = node;
+  record.why = why;
+  brain_->post(std::move(record));
+}
+
+// Who is silent, and what follows from it.
+void Fleet::look_round() {
+  if (brain_ == nullptr) return;
+  const Seconds lease = options_.lease_s * kClockMargin + kLookEvery;
+  for (NodeId id = 0; id < links_.size(); ++id) {
+    Link& link = links_[id];
+    const Seconds silent = since_s(link.heard_ns);
+    link.view.silent_s = silent;
+    if (silent > options_.suspect_s && !link.suspect) {
+      link.suspect = true;
+      post_node(id, EventKind::kNodeNotice, fmt::format("nothing heard for {:.1f} s", silent));
+    }
+    if (silent > lease && !link.expired) {
+      link.expired = true;
+      // Its agent has ended ranks that end with their controller, or is dead, and then they have
+      // ended by themselves.
+      runs_->gone(id, false, fmt::format("nothing heard for {:.1f} s", silent));
+    }
+  }
+  for (auto at = starts_.begin(); at != starts_.end();) {
+    if (since_s(at->second) < kStartPatience) {
+      ++at;
+      continue;
+    }
+    runs_->give_up(at->first.first, at->first.second, "a node did not answer its start");
+    at = starts_.erase(at);
+  }
+  reactor_->after(kLookEvery, [this] { look_round(); });
+}
+
+void Fleet::carry_out(const KeptCommand& command, const JobView& job) {
+  reactor_->post([this, command, job] {
+    if (brain_ == nullptr) return;
+    if (command.kind == CommandKind::kStart) {
+      starts_.emplace(std::pair(job.identity.uuid, command.epoch), monotonic_ns());
+    }
+    runs_->carry_out(command, job);
+  });
+}
+
+void Fleet::signal(const std::string& uuid, int number) {
+  reactor_->post([this, uuid, number] {
+    if (brain_ != nullptr) runs_->signal(uuid, number);
+  });
+}
+
+void Fleet::fence(NodeId node, const std::string& why) {
+  reactor_->post([this, node, why] {
+    if (brain_ == nullptr) return;
+    if (links_[node].connection != nullptr) links_[node].connection->close();
+    links_[node].connection.reset();
+    links_[node].view.connected = false;
+    runs_->gone(node, true, why);
+  });
+}
+
+std::vector<AgentView> Fleet::agents() {
+  std::vector<AgentView> views;
+  reactor_->call([&] {
+    for (const Link& link : links_) views.push_back(link.view);
+  });
+  return views;
+}
+
+}  // namespace weft::live

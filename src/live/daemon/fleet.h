@@ -1,0 +1,93 @@
+// The agents of a cluster as the controller sees them: who is there, who is silent, and the way to
+// them (docs/agents.md).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "live/daemon/brain.h"
+#include "live/daemon/runs.h"
+#include "runtime/net/listener.h"
+#include "runtime/net/reactor.h"
+
+namespace weft::live {
+
+struct FleetOptions {
+  std::string address = "127.0.0.1:0";  // where agents come to
+  runtime::Secret secret;
+  Seconds lease_s = 10;
+  Seconds suspect_s = 3;  // silence after which a node gets no new work
+  std::string log_root;   // folder of the jobs' output
+};
+
+// What is known of a node's agent.
+struct AgentView {
+  bool connected = false;
+  Seconds silent_s = 0;
+  std::string program;
+  std::vector<std::string> can;
+  std::uint32_t cpu_milli = 0;
+  Bytes memory = 0;
+  std::size_t devices = 0;
+};
+
+// Thread-safe.
+class Fleet : public Hands {
+ public:
+  // Requires: the cluster outlives this.
+  static Result<std::unique_ptr<Fleet>> open(const Cluster& cluster, FleetOptions options);
+  ~Fleet() override;
+
+  int port() const { return listener_->port(); }
+  // After recovery and before the brain begins: takes over what the board says runs, and waits for
+  // agents from now on. Requires: both outlive this.
+  void begin(Brain& brain, Board& board, std::uint64_t term);
+  // Agents are told nothing more.
+  void end();
+
+  void carry_out(const KeptCommand& command, const JobView& job) override;
+  void signal(const std::string& uuid, int number);
+  // An operator says that nothing runs there any more.
+  void fence(NodeId node, const std::string& why);
+  std::vector<AgentView> agents();
+
+ private:
+  using Json = nlohmann::json;
+  struct Link {
+    std::shared_ptr<runtime::Connection> connection;
+    AgentView view;
+    std::int64_t heard_ns = 0;    // last, monotonic
+    double agent_now_s = 0;       // the agent's clock in it
+    bool suspect = true;          // the controller believes it out of service
+    bool expired = false;         // its lease is over and was acted upon
+  };
+
+  Fleet(const Cluster& cluster, FleetOptions options);
+  void accepted(const std::shared_ptr<runtime::Connection>& connection);
+  void take(const std::shared_ptr<runtime::Connection>& connection, runtime::ByteView body);
+  void hello(const std::shared_ptr<runtime::Connection>& connection, const Json& message);
+  void listen(NodeId node, const std::string& op, const Json& message);
+  void send(NodeId node, const Json& message);
+  void look_round();
+  void post_node(NodeId node, EventKind kind, const std::string& why);
+  NodeId node_named(const std::string& name) const;
+
+  const Cluster& cluster_;
+  FleetOptions options_;
+  std::map<std::string, NodeId> by_name_;
+  // On the reactor's thread.
+  Brain* brain_ = nullptr;
+  Board* board_ = nullptr;
+  std::uint64_t term_ = 0;
+  std::vector<Link> links_;  // by node
+  std::unique_ptr<Runs> runs_;
+  std::map<std::pair<std::string, std::uint32_t>, std::int64_t> starts_;  // when asked first
+  std::unique_ptr<runtime::Listener> listener_;
+  std::unique_ptr<runtime::Reactor> reactor_;  // goes first: its thread uses all of the above
+};
+
+}  // namespace weft::live

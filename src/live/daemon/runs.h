@@ -1,0 +1,98 @@
+// Which ranks of which runs are where, as far as agents have said; turns commands of the controller
+// into messages to agents, and what agents say into events. Holds no socket, thread or clock.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "control/persist.h"
+#include "live/daemon/board.h"
+#include "live/job/job_spec.h"
+
+namespace weft::live {
+
+// The world on both sides. Messages to nodes that are not there are lost: resume() sends again what
+// is wanted once a node is back.
+struct RunsLinks {
+  std::function<void(NodeId, const nlohmann::json&)> send;
+  // `durable` is called when the event is in the journal.
+  std::function<void(EventRecord, std::function<void()> durable)> post;
+};
+
+class Runs {
+ public:
+  // Requires: the cluster outlives this. `address`: of a node, for MASTER_ADDR.
+  Runs(const Cluster& cluster, std::uint64_t term, std::string log_root, RunsLinks links)
+      : cluster_(cluster), term_(term), log_root_(std::move(log_root)), links_(std::move(links)) {}
+
+  // A run that the journal knows of: the controller came back.
+  void adopt(const JobView& job);
+  // A command of the controller; the same may come again.
+  void carry_out(const KeptCommand& command, const JobView& job);
+
+  // What an agent says. Unknown runs are ignored.
+  void outcome(NodeId node, const std::string& uuid, std::uint32_t epoch, std::uint32_t number,
+               const std::string& result, const std::string& why);
+  void ended(NodeId node, const std::string& uuid, std::uint32_t epoch, int rank, int code,
+             int signal, const std::string& why);
+  // The node is (back) here, with these runs: `runs` of its hello.
+  void resume(NodeId node, const nlohmann::json& runs);
+  // Nothing runs there any more, for sure: its agent's lease is over, or somebody says so. With
+  // `all` false only runs that end with their controller.
+  void gone(NodeId node, bool all, const std::string& why);
+  // A start that some node has not answered is given up.
+  void give_up(const std::string& uuid, std::uint32_t epoch, const std::string& why);
+  // A signal to all ranks of a run.
+  bool signal(const std::string& uuid, int number);
+
+  std::size_t size() const { return runs_.size(); }
+
+ private:
+  using Json = nlohmann::json;
+  using Key = std::pair<std::string, std::uint32_t>;  // uuid, epoch
+
+  // The ranks of one node.
+  struct Part {
+    std::vector<Json> ranks;  // as the agent is told
+    int first_rank = 0;
+    bool started = false, gone = false;
+    std::map<int, std::string> ends;  // by rank: empty if it ended well, else why it did not
+  };
+  struct Run {
+    JobId job = kNoJob;
+    JobIdentity identity;
+    JobSpec spec;
+    std::string codec, sync;  // of the chosen configuration
+    std::uint32_t number = 0;  // of the newest command
+    enum class Aim { kRun, kStop, kAbandon } aim = Aim::kRun;
+    bool started = false;    // the controller has been told
+    bool told = false;       // its end is told, or under way to the journal
+    bool was_stop_asked = false;
+    std::string why;         // it is abandoned
+    NodeId failed_on = kNoNode;
+    bool own_failure = false;  // of the job, not of what runs it
+    std::map<NodeId, Part> parts;
+  };
+
+  Run& open(const JobView& job, const Allocation& held, std::uint32_t number);
+  void send_start(NodeId node, const Key& key, const Run& run);
+  void send_stop(NodeId node, const Key& key, const Run& run);
+  void send_forget(NodeId node, const Key& key);
+  void part_is_gone(const Key& key, Run& run, NodeId node);
+  void abandon(const Key& key, Run& run, NodeId node, const std::string& why, bool own = false);
+  // Tells the controller what has come to an end.
+  void settle(const Key& key, Run& run);
+  void tell(const Key& key, Run& run, Event event, std::string why, bool over);
+  void stop_stranger(NodeId node, const Json& run);
+
+  const Cluster& cluster_;
+  std::uint64_t term_;
+  std::string log_root_;
+  RunsLinks links_;
+  std::map<Key, Run> runs_;
+};
+
+}  // namespace weft::live
