@@ -1,0 +1,192 @@
+#include "live/daemon/daemon.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "base/files.h"
+#include "live/job/job_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace weft::live {
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(20);
+
+// Fails if another process has it.
+Result<int> take_lock(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    return Error{ErrorKind::kIo, fmt::format("{}: cannot be opened", path), ""};
+  }
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  ::close(descriptor);
+  return Error{ErrorKind::kInvalidInput, fmt::format("{}: another daemon has this store", path),
+               "stop it with `weft down`, or give another --store"};
+}
+
+Status make_folder(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  if (!failed) return {};
+  return Error{ErrorKind::kIo, fmt::format("{}: {}", path, failed.message()), ""};
+}
+
+}  // namespace
+
+std::string socket_of(const std::string& store) { return path_in(store, "sock"); }
+
+std::string default_store() {
+  if (const char* given = std::getenv("WEFT_HOME"); given != nullptr && *given != 0) return given;
+  if (geteuid() == 0) return "/var/lib/weft";
+  const char* home = std::getenv("HOME");
+  return path_in(home != nullptr ? home : ".", ".local/state/weft");
+}
+
+Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
+  std::unique_ptr<Daemon> daemon(new Daemon);
+  const Status opened = daemon->open(std::move(options));
+  if (!opened.ok()) return opened.error();
+  return daemon;
+}
+
+Status Daemon::open_secret() {
+  secret_file_ = path_in(store_, "secret");
+  if (is_file(secret_file_)) {
+    auto kept = runtime::Secret::from_file(secret_file_);
+    if (!kept.ok()) return kept.error();
+    secret_ = *kept;
+    return {};
+  }
+  auto fresh = runtime::Secret::fresh();
+  if (!fresh.ok()) return fresh.error();
+  secret_ = *fresh;
+  const int descriptor = ::open(secret_file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const std::string text = secret_.hex() + "\n";
+  const bool written = descriptor >= 0 && ::write(descriptor, text.data(), text.size()) ==
+                                              static_cast<ssize_t>(text.size());
+  if (descriptor >= 0) ::close(descriptor);
+  if (written) return {};
+  return Error{ErrorKind::kIo, fmt::format("{}: cannot be written", secret_file_), ""};
+}
+
+// Agents look for the daemon where it was before.
+Result<int> Daemon::keep_port() const {
+  const auto kept = read_file(path_in(store_, "port"), 16);
+  return kept.ok() ? std::atoi(kept->c_str()) : 0;
+}
+
+Status Daemon::open(DaemonOptions options) {
+  store_ = std::filesystem::absolute(options.store).lexically_normal().string();
+  while (store_.size() > 1 && store_.back() == '/') store_.pop_back();
+  for (const char* folder : {"", "logs", "nodes"}) {
+    if (const Status made = make_folder(path_in(store_, folder)); !made.ok()) return made;
+  }
+  auto lock = take_lock(path_in(store_, "lock"));
+  if (!lock.ok()) return lock.error();
+  lock_ = *lock;
+  if (const Status known = open_secret(); !known.ok()) return known;
+  cluster_ = std::move(options.cluster);
+  policy_ = std::move(options.policy);
+
+  auto journal = DurableJournal::open(store_);
+  if (!journal.ok()) return journal.error();
+  journal_ = std::move(*journal);
+  board_ = std::make_unique<Board>(cluster_);
+  FleetOptions fleet;
+  const auto port = keep_port();
+  fleet.address = fmt::format("127.0.0.1:{}", port.ok() ? *port : 0);
+  fleet.secret = secret_;
+  fleet.lease_s = options.lease_s;
+  fleet.suspect_s = std::min(3.0, options.lease_s);
+  fleet.log_root = path_in(store_, "logs");
+  auto opened = Fleet::open(cluster_, fleet);
+  if (!opened.ok()) return opened.error();
+  fleet_ = std::move(*opened);
+  const Status kept = write_file_atomically(path_in(store_, "port"), std::to_string(fleet_->port()));
+  if (!kept.ok()) return kept;
+
+  BrainOptions brain;
+  brain.program = options.program;
+  brain.cluster_text = options.cluster_text;
+  brain.policy_text = options.policy_text;
+  brain.image_every = options.image_every;
+  brain_ = std::make_unique<Brain>(cluster_, *policy_, *journal_, *board_, *fleet_, brain);
+  if (const Status recovered = brain_->recover(); !recovered.ok()) return recovered;
+  // A job that fails of its own doing more often than it may is given up.
+  brain_->on_event([this](const EventRecord& record) {
+    if (record.event.kind != EventKind::kCrashed || record.event.number != kOwnFailure) return;
+    const auto job = board_->at(record.event.job);
+    if (!job || has_ended(job->standing)) return;
+    const auto spec = spec_from_json(nlohmann::json::parse(job->identity.spec, nullptr, false));
+    if (!spec.ok() || job->failures <= spec->retries.max) return;
+    EventRecord failed;
+    failed.event.kind = EventKind::kWithdraw;
+    failed.event.job = job->id;
+    failed.why = "failed: " + record.why;
+    brain_->post(std::move(failed));
+  });
+  journal_->begin([this](const Error& why) {
+    const std::lock_guard guard(mutex_);
+    why_over_ = why;
+    over_ = true;
+  });
+  fleet_->begin(*brain_, *board_, journal_->term());
+  brain_->begin();
+  api_ = std::make_unique<Api>(Api::Parts{cluster_, *brain_, *board_, *fleet_, *journal_,
+                                          options.policy_text, path_in(store_, "logs"),
+                                          [this] { asked_to_stop_ = true; }});
+  auto server = HttpServer::open(
+      socket_of(store_), [this](const ApiRequest& request, std::function<void(ApiAnswer)> answer) {
+        api_->handle(request, std::move(answer));
+      });
+  if (!server.ok()) return server.error();
+  server_ = std::move(*server);
+  if (options.agent_command.empty()) return {};
+  std::vector<LocalAgents::Node> nodes;
+  for (const Node& node : cluster_.nodes) {
+    const std::string dir = path_in(path_in(store_, "nodes"), node.name);
+    std::vector<std::string> command = options.agent_command;
+    const std::string controller = fmt::format("127.0.0.1:{}", fleet_->port());
+    for (const std::string& word :
+         {std::string("--controller"), controller, std::string("--secret-file"), secret_file_,
+          std::string("--node"), node.name, std::string("--dir"), dir, std::string("--devices"),
+          std::to_string(node.devices)}) {
+      command.push_back(word);
+    }
+    nodes.push_back({node.name, dir + ".log", std::move(command)});
+  }
+  agents_ = std::make_unique<LocalAgents>(std::move(nodes));
+  return {};
+}
+
+Status Daemon::wait(const std::atomic<bool>& stop_now) {
+  while (!stop_now && !asked_to_stop_ && !over_) std::this_thread::sleep_for(kLookEvery);
+  const std::lock_guard guard(mutex_);
+  if (over_) return why_over_;
+  return {};
+}
+
+void Daemon::stop_agents() {
+  if (agents_ != nullptr) agents_->stop(path_in(store_, "nodes"));
+}
+
+Daemon::~Daemon() {
+  agents_.reset();
+  server_.reset();
+  if (fleet_ != nullptr) fleet_->end();
+  if (brain_ != nullptr) brain_->end();
+  journal_.reset();  // its thread calls the others
+  api_.reset();
+  brain_.reset();
+  fleet_.reset();
+  if (lock_ >= 0) ::close(lock_);
+}
+
+}  // namespace weft::live

@@ -1,0 +1,78 @@
+// The whole daemon: journal, controller, agents and the interface, joined.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "live/daemon/api.h"
+#include "live/daemon/brain.h"
+#include "live/daemon/fleet.h"
+#include "live/daemon/local_agents.h"
+#include "live/http/server.h"
+
+namespace weft::live {
+
+struct DaemonOptions {
+  std::string store;         // folder
+  Cluster cluster;
+  std::string cluster_text;  // as the journal keeps it
+  std::unique_ptr<Policy> policy;
+  std::string policy_text;
+  std::string program;       // version
+  Seconds lease_s = 10;
+  // Agents on this machine, started and kept by the daemon: the program to run. Empty: agents come
+  // by themselves.
+  std::vector<std::string> agent_command;
+  std::uint64_t image_every = 20'000;
+};
+
+// Files of a store.
+std::string socket_of(const std::string& store);
+// Where stores are unless somebody says otherwise: /var/lib/weft for root, else in the home.
+std::string default_store();
+
+class Daemon {
+ public:
+  // Error: another daemon runs on the store, it cannot be read, …
+  static Result<std::unique_ptr<Daemon>> start(DaemonOptions options);
+  ~Daemon();
+
+  // Returns when somebody asked for the end through the interface, `stop_now` became true, or the
+  // journal can be written no more: then the error says why.
+  Status wait(const std::atomic<bool>& stop_now);
+  // Ends local agents too, and with them their ranks; without, all go on until the next daemon.
+  void stop_agents();
+
+  int agent_port() const { return fleet_->port(); }
+  const std::string& secret_file() const { return secret_file_; }
+  std::uint64_t term() const { return journal_->term(); }
+  std::size_t jobs() const { return board_->size(); }
+
+ private:
+  Daemon() = default;
+  Status open(DaemonOptions options);
+  Status open_secret();
+  Result<int> keep_port() const;
+
+  std::string store_, secret_file_;
+  int lock_ = -1;
+  runtime::Secret secret_;
+  Cluster cluster_;
+  std::unique_ptr<Policy> policy_;
+  std::atomic<bool> asked_to_stop_ = false, over_ = false;
+  std::mutex mutex_;
+  Error why_over_;
+
+  // Destroyed from the last to the first: who is called goes after who calls.
+  std::unique_ptr<Board> board_;
+  std::unique_ptr<Fleet> fleet_;
+  std::unique_ptr<DurableJournal> journal_;
+  std::unique_ptr<Brain> brain_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<LocalAgents> agents_;
+};
+
+}  // namespace weft::live
