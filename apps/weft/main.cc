@@ -6,12 +6,14 @@
 
 #include "agent_command.h"
 #include "bench_command.h"
+#include "job_commands.h"
 #include "launch_command.h"
 #include "net_command.h"
 #include "option_checks.h"
 #include "plan_command.h"
 #include "sim_options.h"
 #include "trace_command.h"
+#include "up_command.h"
 
 namespace weft {
 namespace {
@@ -119,6 +121,9 @@ int run(int argc, char** argv) {
   const Verb launch = add_launch_command(app);
   const Verb trace = add_trace_command(app);
   const Verb agent = add_agent_command(app);
+  std::vector<Verb> daily = add_job_commands(app);
+  daily.push_back(add_up_command(app));
+  daily.push_back(add_down_command(app));
   protect_launch_words(argc, argv);
   try {
     app.parse(argc, argv);
@@ -131,6 +136,9 @@ int run(int argc, char** argv) {
   if (launch.app->parsed()) return launch.run();
   if (trace.app->parsed()) return trace.run();
   if (agent.app->parsed()) return agent.run();
+  for (const Verb& verb : daily) {
+    if (verb.app->parsed()) return verb.run();
+  }
   return run_sim(arguments);
 }
 

@@ -1,0 +1,251 @@
+#include "job_commands.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/table.h"
+#include "live/daemon/daemon.h"
+#include "live/http/client.h"
+#include "live/job/job_file.h"
+#include "live/job/job_json.h"
+#include "option_checks.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr useconds_t kPauseUs = 100'000;
+
+struct Arguments {
+  std::string store, job, file, node, node_verb;
+  bool json = false, all = false, follow = false, wait = false, dry_run = false;
+  int rank = 0;
+};
+using Shared = std::shared_ptr<Arguments>;
+
+int refuse(const char* verb, const Error& error, int code = kExitBadInput) {
+  fmt::print(stderr, "weft {}: {}\n", verb, error.text());
+  return code;
+}
+
+// Asks and parses; a status of 400 and more is an error with what the daemon said.
+Result<Json> ask(live::HttpClient& client, const std::string& method, const std::string& target,
+                 const Json& body = nullptr) {
+  const auto reply = client.ask(method, target, body.is_null() ? "" : body.dump());
+  if (!reply.ok()) return reply.error();
+  const Json json = Json::parse(reply->body, nullptr, false);
+  if (json.is_discarded()) {
+    return Error{ErrorKind::kIo, fmt::format("the daemon said what is no JSON: {}", reply->body), ""};
+  }
+  if (reply->status >= 400) {
+    return Error{reply->status == 404 ? ErrorKind::kNotFound : ErrorKind::kInvalidInput,
+                 json.value("error", "refused"), json.value("hint", "")};
+  }
+  return json;
+}
+
+
+bool has_ended(const std::string& state) {
+  return state == "finished" || state == "failed" || state == "cancelled" || state == "rejected";
+}
+
+std::string duration(const Json& from, const Json& to) {
+  if (!from.is_number() || !to.is_number()) return "-";
+  const double seconds = to.get<double>() - from.get<double>();
+  return seconds < 600 ? fmt::format("{:.1f} s", seconds)
+                       : fmt::format("{:.1f} h", seconds / kHour);
+}
+
+int run_submit(const Arguments& a) {
+  const auto text = read_file(a.file, 4 << 20);
+  if (!text.ok()) return refuse("submit", text.error());
+  std::vector<std::string> warnings;
+  auto spec = live::read_job_file(*text, a.file, &warnings);
+  if (!spec.ok()) return refuse("submit", spec.error());
+  for (const std::string& warning : warnings) fmt::print(stderr, "weft submit: {}\n", warning);
+  std::error_code ignored;
+  const auto here = std::filesystem::current_path(ignored);
+  // Where the job runs is where it was submitted from, unless its file says otherwise.
+  spec->workdir = (here / spec->workdir).lexically_normal().string();
+  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  const auto made =
+      ask(client, "POST", "/v1/jobs", {{"spec", live::to_json(*spec)}, {"dry_run", a.dry_run}});
+  if (!made.ok()) return refuse("submit", made.error());
+  if (a.dry_run) {
+    fmt::print("{}\n", a.json ? made->dump() : "valid: it would be accepted");
+    return kExitDone;
+  }
+  if (a.json) fmt::print("{}\n", made->dump());
+  for (const Json& job : made->at("jobs")) {
+    if (!a.json) fmt::print("{} {}\n", job.at("uuid").get<std::string>(), job.at("name").get<std::string>());
+  }
+  std::fflush(stdout);
+  if (!a.wait) return kExitDone;
+  bool well = true;
+  for (const Json& job : made->at("jobs")) {
+    while (true) {
+      const auto view = ask(client, "GET", "/v1/jobs/" + job.at("uuid").get<std::string>());
+      if (view.ok() && has_ended(view->at("state"))) {
+        well = well && view->at("state") == "finished";
+        fmt::print(stderr, "{} {}\n", view->at("name").get<std::string>(),
+                   view->at("state").get<std::string>());
+        break;
+      }
+      usleep(kPauseUs);  // also while the daemon is away
+    }
+  }
+  return well ? kExitDone : kExitNo;
+}
+
+int run_jobs(const Arguments& a) {
+  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  const auto answer = ask(client, "GET", a.all ? "/v1/jobs?all=1" : "/v1/jobs");
+  if (!answer.ok()) return refuse("jobs", answer.error());
+  if (a.json) {
+    fmt::print("{}\n", answer->dump());
+    return kExitDone;
+  }
+  Table table({"uuid", "name", "user", "queue", "state", "waited", "ran", "nodes", "restarts", "why"});
+  for (const Json& job : answer->at("jobs")) {
+    std::string nodes;
+    for (const Json& node : job.at("nodes")) nodes += (nodes.empty() ? "" : ",") + node.get<std::string>();
+    const Json& now = answer->at("now_s");
+    const Json& started = job.at("started_s");
+    const Json& ended = job.at("ended_s");
+    table.row({job.at("uuid").get<std::string>().substr(0, 8), job.at("name"), job.at("user"),
+                   job.at("queue"), job.at("state"),
+                   duration(job.at("submitted_s"), started.is_null() ? (ended.is_null() ? now : ended) : started),
+                   duration(started, ended.is_null() ? now : ended), nodes.empty() ? "-" : nodes,
+                   std::to_string(job.at("restarts").get<int>()), job.at("why")});
+  }
+  fmt::print("{}", table.text());
+  return kExitDone;
+}
+
+int run_status(const Arguments& a) {
+  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  const auto answer = ask(client, "GET", a.job.empty() ? "/v1/status" : "/v1/jobs/" + a.job);
+  if (!answer.ok()) {
+    return refuse("status", answer.error(),
+                  answer.error().kind == ErrorKind::kNotFound && !a.job.empty() ? kExitNo : kExitBadInput);
+  }
+  fmt::print("{}\n", a.json ? answer->dump() : answer->dump(2));
+  return kExitDone;
+}
+
+int run_logs(const Arguments& a) {
+  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  std::uint64_t offset = 0;
+  while (true) {
+    const auto part = ask(client, "GET", fmt::format("/v1/jobs/{}/logs?rank={}&offset={}", a.job, a.rank, offset));
+    if (!part.ok()) return refuse("logs", part.error());
+    const std::string text = part->at("text");
+    fmt::print("{}", text);
+    std::fflush(stdout);
+    offset = part->at("next");
+    if (!text.empty()) continue;
+    if (!a.follow || part->at("ended").get<bool>()) return kExitDone;
+    usleep(kPauseUs);
+  }
+}
+
+int run_cancel(const Arguments& a) {
+  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  const auto answer = ask(client, "POST", "/v1/jobs/" + a.job + "/cancel");
+  if (!answer.ok()) return refuse("cancel", answer.error(), kExitNo);
+  if (a.json) fmt::print("{}\n", answer->dump());
+  return kExitDone;
+}
+
+int run_nodes(const Arguments& a) {
+  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  if (!a.node_verb.empty()) {
+    const auto changed = ask(client, "POST", "/v1/nodes/" + a.node + "/" + a.node_verb);
+    return changed.ok() ? kExitDone : refuse("nodes", changed.error(), kExitNo);
+  }
+  const auto answer = ask(client, "GET", "/v1/nodes");
+  if (!answer.ok()) return refuse("nodes", answer.error());
+  if (a.json) {
+    fmt::print("{}\n", answer->dump());
+    return kExitDone;
+  }
+  Table table({"node", "type", "devices", "used", "state", "why"});
+  for (const Json& node : answer->at("nodes")) {
+    const std::string state = node.at("drained")      ? "drained"
+                              : node.at("in_service") ? "in service"
+                                                      : "out of service";
+    table.row({node.at("node"), node.at("type"), std::to_string(node.at("devices").get<int>()),
+                   fmt::format("{:g}", node.at("devices_used").get<double>()), state,
+                   node.at("why")});
+  }
+  fmt::print("{}", table.text());
+  return kExitDone;
+}
+
+int run_events(const Arguments& a) {
+  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  std::uint64_t after = 0;
+  while (true) {
+    const auto answer = ask(client, "GET", fmt::format("/v1/events?after={}", after));
+    if (!answer.ok()) return refuse("events", answer.error());
+    for (const Json& line : answer->at("events")) {
+      after = line.at("number");
+      if (a.json) {
+        fmt::print("{}\n", line.dump());
+      } else {
+        fmt::print("{:>12.3f} s  {}\n", line.at("at_s").get<double>(), line.at("what").get<std::string>());
+      }
+    }
+    std::fflush(stdout);
+    if (!a.follow) return kExitDone;
+    usleep(kPauseUs);
+  }
+}
+
+CLI::App* add_verb(CLI::App& app, const char* name, const char* says, const Shared& a) {
+  CLI::App* verb = app.add_subcommand(name, says);
+  verb->add_option("--store", a->store, "folder of the daemon's journal (WEFT_HOME, or a usual place)");
+  verb->add_flag("--json", a->json, "print JSON");
+  return verb;
+}
+
+}  // namespace
+
+std::vector<Verb> add_job_commands(CLI::App& app) {
+  std::vector<Verb> verbs;
+  const auto add = [&](const char* name, const char* says, int (*run)(const Arguments&)) {
+    const auto a = std::make_shared<Arguments>();
+    CLI::App* verb = add_verb(app, name, says, a);
+    verbs.push_back({verb, [a, run] { return run(*a); }});
+    return std::pair{verb, a};
+  };
+  const auto [submit, s] = add("submit", "hand a job to the daemon", run_submit);
+  submit->add_option("file", s->file, "job file: YAML or a script with #SBATCH lines")->required();
+  submit->add_flag("--dry-run", s->dry_run, "only say whether it would be accepted");
+  submit->add_flag("--wait", s->wait, "return when it has ended; 1 if it did not finish");
+  const auto [jobs, j] = add("jobs", "list jobs", run_jobs);
+  jobs->add_flag("--all", j->all, "also those that have ended");
+  const auto [status, t] = add("status", "the daemon, or one job, in full", run_status);
+  status->add_option("job", t->job, "uuid, its beginning, or name");
+  const auto [logs, l] = add("logs", "what a rank has written", run_logs);
+  logs->add_option("job", l->job, "uuid, its beginning, or name")->required();
+  logs->add_option("--rank", l->rank, "which (0)")->check(whole_number_from(0, 1 << 24));
+  logs->add_flag("-f,--follow", l->follow, "go on until the job has ended");
+  const auto [cancel, c] = add("cancel", "end a job, or take it back", run_cancel);
+  cancel->add_option("job", c->job, "uuid, its beginning, or name")->required();
+  const auto [nodes, n] = add("nodes", "list nodes, or change one", run_nodes);
+  nodes->add_option("verb", n->node_verb, "drain, undrain or fence")
+      ->check(CLI::IsMember({"drain", "undrain", "fence"}));
+  nodes->add_option("node", n->node, "its name");
+  const auto [events, e] = add("events", "what has happened", run_events);
+  events->add_flag("-f,--follow", e->follow, "go on for ever");
+  return verbs;
+}
+
+}  // namespace weft

@@ -1,0 +1,128 @@
+#include "up_command.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "base/files.h"
+#include "live/daemon/daemon.h"
+#include "live/http/client.h"
+#include "model/cluster.h"
+#include "option_checks.h"
+#include "policy/composition.h"
+
+namespace weft {
+namespace {
+
+struct UpArguments {
+  std::string cluster, policy = "backfill", store;
+  double lease_s = 10;
+  bool no_agents = false;
+};
+
+std::atomic<bool> stop_now = false;
+void on_signal(int) { stop_now = true; }
+
+int refuse(const char* verb, const Error& error) {
+  fmt::print(stderr, "weft {}: {}\n", verb, error.text());
+  return kExitBadInput;
+}
+
+// This machine: its processors as slots.
+std::string this_machine() {
+  return fmt::format("1x{}", std::max(1u, std::thread::hardware_concurrency()));
+}
+
+// A file's whole text, because the journal must mean the same when the file changes.
+Result<std::string> text_of(const std::string& given) {
+  constexpr std::uint64_t kMostBytes = 16 << 20;
+  if (!is_file(given)) return given;
+  return read_file(given, kMostBytes);
+}
+
+int run_up(const UpArguments& a) {
+  live::DaemonOptions options;
+  options.store = a.store.empty() ? live::default_store() : a.store;
+  const std::string asked = a.cluster.empty() ? this_machine() : a.cluster;
+  auto cluster = read_cluster(asked);
+  if (!cluster.ok()) return refuse("up", cluster.error());
+  options.cluster = std::move(*cluster);
+  const auto cluster_text = text_of(asked);
+  if (!cluster_text.ok()) return refuse("up", cluster_text.error());
+  options.cluster_text = *cluster_text;
+  auto composition = find_policy(a.policy);
+  if (!composition.ok()) return refuse("up", composition.error());
+  auto policy = assemble(*composition);
+  if (!policy.ok()) return refuse("up", policy.error());
+  options.policy = std::move(*policy);
+  const auto policy_text = text_of(a.policy);
+  if (!policy_text.ok()) return refuse("up", policy_text.error());
+  options.policy_text = *policy_text;
+  options.program = WEFT_VERSION;
+  options.lease_s = a.lease_s;
+  if (!a.no_agents) {
+    std::error_code failed;
+    const auto own = std::filesystem::read_symlink("/proc/self/exe", failed);
+    if (failed) return refuse("up", {ErrorKind::kIo, "cannot find the program's own file", ""});
+    options.agent_command = {own.string(), "agent"};
+  }
+  signal(SIGPIPE, SIG_IGN);
+  for (const int number : {SIGTERM, SIGINT}) signal(number, on_signal);
+  const std::string store = options.store;
+  auto daemon = live::Daemon::start(std::move(options));
+  if (!daemon.ok()) return refuse("up", daemon.error());
+  fmt::print("weft: up (term {}, {} jobs known, {} policy) at {}\n", (*daemon)->term(),
+             (*daemon)->jobs(), a.policy, live::socket_of(store));
+  if (a.no_agents) {
+    fmt::print("weft: agents are expected at 127.0.0.1:{} with --secret-file {}\n",
+               (*daemon)->agent_port(), (*daemon)->secret_file());
+  }
+  std::fflush(stdout);
+  const Status ended = (*daemon)->wait(stop_now);
+  if (!ended.ok()) return refuse("up", ended.error());
+  if (!stop_now) (*daemon)->stop_agents();  // `weft down`: not only the daemon
+  fmt::print("weft: {}\n", stop_now ? "ended; agents and ranks go on" : "down");
+  return kExitDone;
+}
+
+int run_down(const std::string& store) {
+  live::HttpClient client(live::socket_of(store.empty() ? live::default_store() : store));
+  const auto reply = client.ask("POST", "/v1/down");
+  if (!reply.ok()) return refuse("down", reply.error());
+  if (reply->status != 200) return refuse("down", {ErrorKind::kInvalidInput, reply->body, ""});
+  // It is down when it answers no more.
+  for (int i = 0; i < 500 && client.ask("GET", "/v1/status", "", 1).ok(); ++i) usleep(20'000);
+  return kExitDone;
+}
+
+}  // namespace
+
+Verb add_up_command(CLI::App& app) {
+  const auto a = std::make_shared<UpArguments>();
+  CLI::App* verb = app.add_subcommand("up", "run the daemon of a cluster on this machine");
+  verb->add_option("--cluster", a->cluster,
+                   "4x2 or a YAML file (this machine, a device for each processor)");
+  verb->add_option("--policy", a->policy, "by name or YAML file (backfill)");
+  verb->add_option("--store", a->store, "folder of the journal (WEFT_HOME, or a usual place)");
+  verb->add_option("--lease", a->lease_s, "seconds that agents may be silent (10)")
+      ->check(number_from(0.5, 3600));
+  verb->add_flag("--no-agents", a->no_agents, "start none: they come from other machines");
+  verb->footer(
+      "Every node of the cluster is an agent on this machine unless --no-agents is given.\n"
+      "SIGTERM ends the daemon alone: jobs go on, and the next `weft up` takes them over.\n"
+      "example: weft up --cluster 4x2 --policy 2d-las --store /tmp/weft");
+  return {verb, [a] { return run_up(*a); }};
+}
+
+Verb add_down_command(CLI::App& app) {
+  const auto store = std::make_shared<std::string>();
+  CLI::App* verb = app.add_subcommand("down", "stop the daemon, its agents and their ranks");
+  verb->add_option("--store", *store, "folder of the journal");
+  return {verb, [store] { return run_down(*store); }};
+}
+
+}  // namespace weft
