@@ -78,6 +78,15 @@ class Checker {
   }
 
   void check_workers() {
+    const std::uint64_t most = kMaxWorkers;
+    if (!job_.resources.accelerators.empty() &&
+        std::uint64_t{job_.num_nodes} * std::max(job_.devices_per_node(), job_.ranks_per_node()) >
+            most) {
+      add("num_nodes",
+          fmt::format("is {}, each with {} devices and {} workers; the limit is {} of either",
+                      job_.num_nodes, job_.devices_per_node(), job_.ranks_per_node(), most),
+          {"resources.accelerators", "workers_per_node"});
+    }
     if (job_.workers_per_node == 0 || job_.resources.accelerators.empty()) return;
     const std::uint32_t devices = job_.devices_per_node(), workers = job_.workers_per_node;
     if (devices % workers == 0 || workers % devices == 0) return;
@@ -211,7 +220,8 @@ class Checker {
 
   void check_array() {
     constexpr std::size_t kLongestIndex = 8;  // ".4000000"
-    if (!job_.array.ranges.empty() && job_.name.size() + kLongestIndex > kMaxNameBytes) {
+    if (!job_.array.ranges.empty() && !is_array_member(job_) &&
+        job_.name.size() + kLongestIndex > kMaxNameBytes) {
       add("name",
           fmt::format("has {} bytes; that of an array may have {}, for members add their "
                       "index to it",

@@ -15,7 +15,7 @@ inline constexpr int kJobJsonVersion = 1;
 // `memory_bytes`, `limit_bytes_per_s`.
 nlohmann::json to_json(const JobSpec& job);
 
-// Ensures: spec_from_json(to_json(job)) == job for every job that check_job() has nothing against.
+// Ensures: spec_from_json(to_json(job)) == job for every job that some reader made.
 // Strict: "v" must be there, members have their type and limits and are known; one that is not
 // there has its default. Every mistake is told at once.
 Result<JobSpec> spec_from_json(const nlohmann::json& json);

@@ -257,6 +257,11 @@ std::int64_t member_count(const JobArray& array) {
   return count;
 }
 
+bool is_array_member(const JobSpec& job) {
+  return member_count(job.array) == 1 &&
+         job.name.ends_with(fmt::format(".{}", job.array.ranges.front().first));
+}
+
 std::string signal_name(std::string_view text) {
   std::string name(trimmed(text));
   for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

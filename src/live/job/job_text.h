@@ -44,6 +44,8 @@ inline constexpr std::string_view kMemoryWanted = "a size above 0 such as 32 (Gi
 Result<JobArray> parse_array(std::string_view text);
 std::string array_text(const JobArray& array);  // empty without an array
 std::int64_t member_count(const JobArray& array);
+// Whether the job is one member of an array: it has one index, and its name ends with it.
+bool is_array_member(const JobSpec& job);
 
 // "USR1", "SIGUSR1", "usr1" as "SIGUSR1"; empty for a signal that jobs may not use.
 std::string signal_name(std::string_view text);

@@ -219,12 +219,13 @@ Result<Submission> make_submission(const JobSpec& job, const Cluster& cluster, T
 
 std::vector<JobSpec> expand_array(const JobSpec& job) {
   if (job.array.ranges.empty()) return {job};
+  const bool named = is_array_member(job);
   std::vector<JobSpec> members;
   for (const ArrayRange& range : job.array.ranges) {
     for (std::uint64_t index = range.first; index <= range.last; index += range.step) {
       JobSpec& member = members.emplace_back(job);
       const std::string text = std::to_string(index);
-      member.name += "." + text;
+      if (!named) member.name += "." + text;
       const auto own = static_cast<std::uint32_t>(index);
       member.array = {{{own, own, 1}}, job.array.at_once};
       member.envs["WEFT_ARRAY_INDEX"] = text;

@@ -26,8 +26,8 @@ Result<Submission> make_submission(const JobSpec& job, const Cluster& cluster, T
 
 // One job for each member of the array, in order, named NAME.INDEX, each with its index in
 // WEFT_ARRAY_INDEX and SLURM_ARRAY_TASK_ID. A member's `array` is its own index and the at_once of
-// the whole, which whoever starts them keeps. A job without an array is its own only member.
-// Requires: the job is not itself a member.
+// the whole, which whoever starts them keeps. A job without an array is its own only member, and so
+// is a member.
 std::vector<JobSpec> expand_array(const JobSpec& job);
 
 // Worker counts that an elastic job may have, ascending: min, max, what was asked for, powers of
