@@ -10,6 +10,7 @@
 #include "codec/codecs.h"
 #include "live/job/job_fields.h"
 #include "live/job/job_text.h"
+#include "live/job/submission.h"
 #include "sync/mode.h"
 
 namespace weft::live {
@@ -32,6 +33,7 @@ class Checker {
     check_dependencies();
     check_array();
     check_envs();
+    check_menu();
     return std::move(problems_);
   }
 
@@ -252,6 +254,19 @@ class Checker {
       add("envs", fmt::format("has {} variables of {} bytes; the limits are {} and {}",
                               job_.envs.size(), bytes, kMaxEnvs, kMaxEnvBytes));
     }
+  }
+
+  // Policies look at every configuration of every job in each decision.
+  void check_menu() {
+    const std::size_t sizes = problems_.empty() ? elastic_sizes(job_).size() : 1;
+    const std::size_t types = job_.resources.accelerators.size();
+    const std::size_t labels =
+        std::max<std::size_t>(1, job_.sync.size()) * std::max<std::size_t>(1, job_.codec.size());
+    if (sizes * types * labels <= kMaxConfigurations) return;
+    add("job",
+        fmt::format("offers {} sizes, {} types and {} pairs of sync and codec, which makes {} "
+                    "configurations; the limit is {}",
+                    sizes, types, labels, sizes * types * labels, kMaxConfigurations));
   }
 
   const JobSpec& job_;

@@ -18,6 +18,7 @@ inline constexpr std::size_t kMaxEnvBytes = std::size_t{128} << 10;  // all name
 inline constexpr std::size_t kMaxDependencies = 1000;
 inline constexpr std::int64_t kMaxArrayMembers = 10'000;
 inline constexpr std::int64_t kMaxArrayIndex = 4'000'000;
+inline constexpr std::size_t kMaxConfigurations = 256;  // sizes x types x sync x codec
 inline constexpr std::int64_t kMaxNodes = 100'000;
 inline constexpr std::int64_t kMaxWorkers = 1'000'000;
 inline constexpr std::int64_t kMaxWorkersPerNode = 4096;
@@ -28,12 +29,9 @@ inline constexpr double kMaxMemory = 0x1p50;   // bytes
 inline constexpr double kMaxBandwidth = 1e15;  // bytes per second
 inline constexpr Seconds kMaxDuration = 1e9;
 
-// Calls one member of the visitor for each field, in the order of docs/jobs.md. What each member
-// gets is its field, and its limits where the type does not state them. A field's default is always
-// admitted, also where it stands for "not stated" and lies outside the limits.
-// Requires: Spec is JobSpec or const JobSpec.
+// What runs, and on how much. Requires: as visit_job().
 template <typename Visitor, typename Spec>
-void visit_job(Visitor& v, Spec& job) {
+void visit_demand(Visitor& v, Spec& job) {
   v.text("name", job.name, kMaxNameBytes);
   v.choice("kind", job.kind, kKindNames);
   v.group("resources", [&] {
@@ -52,6 +50,11 @@ void visit_job(Visitor& v, Spec& job) {
   v.text("run", job.run, kMaxScriptBytes);
   v.text("workdir", job.workdir, kMaxPathBytes);
   v.envs("envs", job.envs);
+}
+
+// When, where, and what happens to it on the way. Requires: as visit_job().
+template <typename Visitor, typename Spec>
+void visit_rules(Visitor& v, Spec& job) {
   v.integer("priority", job.priority, -kMaxPriority, kMaxPriority);
   v.text("queue", job.queue, kMaxNameBytes);
   v.deadline("deadline", job.deadline);
@@ -96,6 +99,15 @@ void visit_job(Visitor& v, Spec& job) {
     v.integer("port", job.service.port, 1, 65'535);
     v.seconds("latency_objective", job.service.latency_objective, 3600);
   });
+}
+
+// Calls one member of the visitor for each field. What each member gets is its field, and its
+// limits where the type does not state them. A field's default is always admitted, also where it
+// stands for "not stated" and lies outside the limits. Requires: Spec is JobSpec or const JobSpec.
+template <typename Visitor, typename Spec>
+void visit_job(Visitor& v, Spec& job) {
+  visit_demand(v, job);
+  visit_rules(v, job);
 }
 
 }  // namespace weft::live

@@ -182,6 +182,10 @@ TEST(JobFile, RefusesWithLineValueAndLimit) {
       {"a name with a slash", "run: x\nname: a/b\n", "name is 'a/b'"},
       {"a second document", "run: x\n---\nrun: y\n", "a second YAML document"},
       {"broken YAML", "run: [x\n", "train.yaml:"},
+      {"too many ways to run",
+       "run: x\nsync: [bsp, diloco, local]\ncodec: [none, fp16, bf16, int8, int4, sign]\n"
+       "min_workers: 1\nmax_workers: 99\n",
+       "16 sizes, 1 types and 18 pairs of sync and codec, which makes 288 configurations"},
       {"the same key twice", "run: x\nrun: y\n", "twice"},
   };
   for (const BadCase& c : cases) {

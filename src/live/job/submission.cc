@@ -217,6 +217,16 @@ Result<Submission> make_submission(const JobSpec& job, const Cluster& cluster, T
   return out;
 }
 
+std::map<std::string, std::string> job_environment(const JobSpec& job,
+                                                   const Configuration& chosen) {
+  std::map<std::string, std::string> envs = job.envs;
+  envs["WEFT_JOB"] = job.name;
+  if (!job.checkpoint.dir.empty()) envs["WEFT_CHECKPOINT_DIR"] = job.checkpoint.dir;
+  if (!chosen.sync.empty()) envs["WEFT_SYNC"] = chosen.sync;
+  if (!chosen.codec.empty()) envs["WEFT_CODEC"] = chosen.codec;
+  return envs;
+}
+
 std::vector<JobSpec> expand_array(const JobSpec& job) {
   if (job.array.ranges.empty()) return {job};
   const bool named = is_array_member(job);

@@ -1,6 +1,8 @@
 // From what a user asks for to what the controller decides about.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -29,6 +31,11 @@ Result<Submission> make_submission(const JobSpec& job, const Cluster& cluster, T
 // the whole, which whoever starts them keeps. A job without an array is its own only member, and so
 // is a member.
 std::vector<JobSpec> expand_array(const JobSpec& job);
+
+// Variables that ranks get beside those that tell their place (RANK and the like): the job's own,
+// its name in WEFT_JOB, its folder for checkpoints in WEFT_CHECKPOINT_DIR, and in WEFT_SYNC and
+// WEFT_CODEC what was chosen from its lists.
+std::map<std::string, std::string> job_environment(const JobSpec& job, const Configuration& chosen);
 
 // Worker counts that an elastic job may have, ascending: min, max, what was asked for, powers of
 // two within a node and whole nodes beyond, at most kMostSizes. Only the one asked for otherwise.

@@ -13,6 +13,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 // Two racks: four nodes of 8 A100 (80 GiB), two of 4 V100 (16 GiB, half as fast) of which one is
 // spot.
@@ -138,6 +139,14 @@ TEST(Submission, CodecsAndModesAreEntries) {
   std::vector<std::string> labels;
   for (const auto& c : made.menu->configurations) labels.push_back(c.sync + "/" + c.codec);
   EXPECT_THAT(labels, ElementsAre("bsp/none", "bsp/int8", "diloco/none", "diloco/int8"));
+
+  job.envs = {{"MINE", "1"}, {"WEFT_CODEC", "fp16"}};
+  job.checkpoint.dir = "/c";
+  EXPECT_THAT(
+      job_environment(job, made.menu->configurations[3]),
+      ElementsAre(Pair("MINE", "1"), Pair("WEFT_CHECKPOINT_DIR", "/c"), Pair("WEFT_CODEC", "int8"),
+                  Pair("WEFT_JOB", "a"), Pair("WEFT_SYNC", "diloco")));
+  EXPECT_EQ(job_environment(job, {}).at("WEFT_CODEC"), "fp16") << "nothing was chosen";
 }
 
 TEST(Submission, SharesOfDevices) {
