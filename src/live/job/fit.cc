@@ -47,6 +47,7 @@ std::uint64_t gangs_on(const Cluster& cluster, TypeId type, const FitQuestion& q
     const std::size_t domain = whole ? 0 : node.domain[level];
     if (domain >= rooms.size()) rooms.resize(domain + 1);
     rooms[domain] += room;
+    if (rooms[domain] / c.devices >= enough) return enough;
   }
   for (const std::uint64_t room : rooms) gangs += room / c.devices;
   return gangs;
