@@ -59,6 +59,9 @@ int run(AgentArguments a) {
   settings.controller = a.controller;
   settings.secret = *secret;
   settings.facts = *facts;
+  settings.limits.cpu_milli = a.wishes.cpu_milli;
+  if (!a.wishes.cpus.empty()) settings.limits.cpus = facts->cpus;
+  settings.limits.memory = a.wishes.memory;
   settings.folder = std::filesystem::absolute(a.dir, ignored).lexically_normal().string();
   settings.program = WEFT_VERSION;
   settings.keeper_command = {"/proc/self/exe", "agent", "keep"};

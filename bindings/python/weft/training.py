@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from weft import _torch as _native
+from weft import progress
 
 __all__ = ["Wrapped", "finish_all", "release_all", "wrap"]
 
@@ -90,11 +91,15 @@ class Wrapped(nn.Module):
         _alive.add(self)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if self.training:
+            progress.report_step(self.step)
         return self._how[0].forward_of(*args, **kwargs)
 
     def report(self, loss: float) -> None:
-        """Tells the loss of the step about to be taken, which adaptive periods need."""
+        """Tells the loss of the step about to be taken, which adaptive periods need; the cluster
+        hears of it too."""
         self._how[0].loss = float(loss)
+        progress.report(step=self.step, loss=loss)
 
     @property
     def step(self) -> int:

@@ -85,9 +85,19 @@ Agent::~Agent() {
 
 Status Agent::open() {
   term_ = read_term(paths_.term());
+  std::vector<std::string> notes;
+  const auto text = [](const char* path) {
+    const auto read = read_file(path, 1 << 20);
+    return read.ok() ? *read : "";
+  };
+  ControlGroups groups =
+      ControlGroups::open(find_group_bases(text("/proc/self/mounts"), text("/proc/self/cgroup")),
+                          settings_.facts.node, settings_.limits, notes);
+  for (const std::string& note : notes) settings_.log(note);
   table_ = std::make_unique<RunTable>(
       *reactor_, RunTable::Settings{.paths = paths_,
                                     .facts = settings_.facts,
+                                    .groups = std::move(groups),
                                     .keeper_command = settings_.keeper_command,
                                     .say = [this](const Json& message) { say(message); },
                                     .log = settings_.log});
@@ -258,6 +268,7 @@ void Agent::send(const Json& message) {
 }
 
 void Agent::tick() {
+  if (ending_) return;
   const std::int64_t now = monotonic_ns();
   table_->tick();
   say({{"op", "alive"}, {"now_s", seconds(now)}});

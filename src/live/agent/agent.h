@@ -21,6 +21,7 @@ struct AgentSettings {
   std::string controller;  // host:port
   runtime::Secret secret;  // of the cluster
   NodeFacts facts;
+  GroupLimits limits;                           // of all ranks together
   std::string folder;                           // absolute
   std::string program;                          // version, for people
   std::vector<std::string> keeper_command;      // to which the keeper's words are added

@@ -60,7 +60,7 @@ std::string claim_text(pid_t keeper, pid_t command) {
 }  // namespace
 
 std::string FolderPaths::claim(const RunKey& key, int rank) const {
-  return fmt::format("{}/{}.{}", claims(), key.text(), rank);
+  return claims() + "/" + name_of(key, rank);
 }
 std::string FolderPaths::tombstone(const RunKey& key) const {
   return fmt::format("{}/{}.stop", claims(), key.text());

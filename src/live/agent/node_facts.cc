@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -89,6 +90,14 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
+// It is also the name of a control group and a label of connections.
+bool is_node_name(const std::string& name) {
+  return !name.empty() && name.size() <= 64 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+         });
+}
+
 std::optional<int> cpu_number(std::string_view text) {
   int number = -1;
   const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -124,6 +133,11 @@ Result<std::vector<int>> parse_cpu_list(const std::string& text) {
 Result<NodeFacts> discover_node(const NodeWishes& wishes) {
   NodeFacts facts;
   facts.node = wishes.node;
+  if (!is_node_name(wishes.node)) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("'{}' is not a name for a node", wishes.node),
+                 "1 to 64 letters, digits, dots, hyphens and underscores, with --node"};
+  }
   facts.cpus = usable_cpus();
   if (!wishes.cpus.empty()) {
     const auto cpus = parse_cpu_list(wishes.cpus);

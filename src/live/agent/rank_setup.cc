@@ -35,14 +35,20 @@ int threads_for(const RankShare& rank) {
 }  // namespace
 
 Json to_json(const RankSetup& setup) {
-  return {{"group_files", setup.group_files}, {"oom_file", setup.oom_file},
-          {"freeze_file", setup.freeze_file}, {"freeze_word", setup.freeze_word},
-          {"thaw_word", setup.thaw_word},     {"environment", setup.environment},
-          {"data_limit", setup.data_limit},   {"cpus", setup.cpus}};
+  return {{"groups", setup.groups},
+          {"group_files", setup.group_files},
+          {"oom_file", setup.oom_file},
+          {"freeze_file", setup.freeze_file},
+          {"freeze_word", setup.freeze_word},
+          {"thaw_word", setup.thaw_word},
+          {"environment", setup.environment},
+          {"data_limit", setup.data_limit},
+          {"cpus", setup.cpus}};
 }
 
 RankSetup read_rank_setup(const Json& object) {
   RankSetup setup;
+  setup.groups = object.value("groups", setup.groups);
   setup.group_files = object.value("group_files", setup.group_files);
   setup.oom_file = object.value("oom_file", "");
   setup.freeze_file = object.value("freeze_file", "");
@@ -54,9 +60,7 @@ RankSetup read_rank_setup(const Json& object) {
   return setup;
 }
 
-std::string mark_of(const RunKey& key, int rank) {
-  return fmt::format("WEFT_RUN={}.{}", key.text(), rank);
-}
+std::string mark_of(const RunKey& key, int rank) { return "WEFT_RUN=" + name_of(key, rank); }
 
 std::vector<std::string> rank_environment(const RunOrder& order, const RankShare& rank,
                                           const RankSetup& setup, const std::string& progress) {

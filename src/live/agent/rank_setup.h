@@ -11,6 +11,7 @@
 namespace weft::live {
 
 struct RankSetup {
+  std::map<std::string, std::string> groups;       // folder of the control group by controller
   std::vector<std::string> group_files;            // that the command writes itself into
   std::string oom_file;                            // has a line `oom_kill N`; empty: none
   std::string freeze_file;                         // empty: by signals

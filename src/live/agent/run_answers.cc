@@ -79,7 +79,8 @@ void RunTable::tell_ends() {
 }
 
 std::vector<std::string> RunTable::can() const {
-  std::vector<std::string> can = {"freeze", "bandwidth"};
+  std::vector<std::string> can = settings_.groups.can();
+  can.insert(can.end(), {"freeze", "bandwidth"});
   if (geteuid() == 0) can.push_back("user");
   return can;
 }
@@ -109,6 +110,11 @@ RunTable::Json RunTable::runs() const {
 }
 
 void RunTable::measure(Rank& rank) {
+  if (const auto usage = usage_of_groups(rank.setup)) {
+    rank.cpu_s = usage->cpu_s;
+    rank.memory = usage->memory;
+    return;
+  }
   const TreeUsage usage = usage_of(descendants_of(rank.keeper));
   // What processes used that have ended since counts only where their parents waited for them.
   rank.cpu_s = std::max(rank.cpu_s, usage.cpu_s);

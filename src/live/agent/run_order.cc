@@ -114,6 +114,8 @@ void read_job(const Json& job, RunOrder& order, std::string& wrong) {
 
 std::string RunKey::text() const { return fmt::format("{}.{}", uuid, epoch); }
 
+std::string name_of(const RunKey& key, int rank) { return fmt::format("{}.{}", key.text(), rank); }
+
 Result<RunKey> read_run_key(const Json& message) {
   JsonFields fields(message);
   RunKey key;

@@ -22,6 +22,9 @@ struct RunKey {
   auto operator<=>(const RunKey&) const = default;
 };
 
+// UUID.EPOCH.RANK
+std::string name_of(const RunKey& key, int rank);
+
 // What one rank gets of this node.
 struct RankShare {
   int rank = 0, local = 0;

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/files.h"
 #include "base/stopwatch.h"
 #include "live/agent/json_fields.h"
@@ -84,7 +86,21 @@ Status RunTable::sync_order(const RunKey& key) {
   return sync_folder(settings_.paths.runs());
 }
 
-void RunTable::prepare(Run&, Rank& rank) {
+GroupLimits RunTable::limits_of(const RankShare& share) const {
+  GroupLimits limits;
+  limits.cpu_milli = share.cpu_milli;
+  limits.weight_milli = share.milli * std::max(1, static_cast<int>(share.devices.size()));
+  limits.cpus = share.cpus;
+  limits.memory = share.memory;
+  for (const NodeDevice& device : settings_.facts.devices) {
+    const bool given =
+        std::find(share.devices.begin(), share.devices.end(), device.index) != share.devices.end();
+    if (!given && device.major >= 0) limits.denied.emplace_back(device.major, device.minor);
+  }
+  return limits;
+}
+
+void RunTable::plan(const Run& run, Rank& rank) {
   RankSetup& setup = rank.setup;
   if (rank.share.network_limit > 0) {
     setup.environment["WEFT_PACE_BYTES_PER_S"] = fmt::format("{:.0f}", rank.share.network_limit);
@@ -101,8 +117,11 @@ void RunTable::prepare(Run&, Rank& rank) {
           fmt::format("{:g}", 0.1 * rank.share.milli);
     }
   }
-  setup.data_limit = rank.share.memory;
-  setup.cpus = rank.share.cpus.empty() ? settings_.facts.cpus : rank.share.cpus;
+  if (!settings_.groups.has("memory")) setup.data_limit = rank.share.memory;
+  if (!settings_.groups.has("cpuset")) {
+    setup.cpus = rank.share.cpus.empty() ? settings_.facts.cpus : rank.share.cpus;
+  }
+  settings_.groups.plan(name_of(run.order.key, rank.share.rank), setup);
 }
 
 void RunTable::spawn_keeper(Run& run, Rank& rank) {
@@ -196,7 +215,11 @@ void RunTable::keeper_came(int link, pid_t peer, const Json& message) {
   rank->executed = message.value("exec", false);
   rank->frozen = message.value("frozen", false);
   if (rank->executed && !run->stopping) rank->kill_keeper_at_ns = 0;
-  if (run->stopping) stop_rank(*run, *rank);
+  if (run->stopping) {
+    stop_rank(*run, *rank);
+  } else if (run->active && (run->op == "freeze" || run->op == "thaw")) {
+    tell(*rank, {{"do", run->op}});
+  }
   conclude(*run);
 }
 
@@ -255,11 +278,13 @@ void RunTable::settle(Run& run, Rank& rank) {
   const int number = rank.share.rank;
   if (rank.end || rank.sweeping) return;
   const auto end = read_end(settings_.paths, key, number);
-  if (end) return set_end(run, rank, *end, false);
+  if (end) return sweep(key, number, end);
   const auto claim = look_at_claim(settings_.paths, key, number);
   if (claim && claim->held) {
     if (rank.pidfd >= 0) return;
     rank.command = claim->command;
+    rank.executed = claim->command > 0;
+    rank.frozen = is_frozen(rank.setup);
     watch(run, rank, claim->keeper);
     // It may have ended, and its number gone to another process, before it was watched.
     const auto now = look_at_claim(settings_.paths, key, number);
@@ -268,30 +293,37 @@ void RunTable::settle(Run& run, Rank& rank) {
     return look_again(key, number);
   }
   if (claim) {
-    if (rank.said_end) return set_end(run, rank, *rank.said_end, true);
     rank.command = claim->command;
-    rank.sweeping = true;
-    return sweep(key, number);
+    return sweep(key, number, rank.said_end);
   }
   // Nobody has claimed it, and nobody shall: we do.
   if (!Claim::make(settings_.paths, key, number).ok()) return look_again(key, number);
-  set_end(run, rank,
-          {kNotStarted, 0, run.stopping ? "stopped" : "it was not started", false, now_s()}, true);
+  const std::string why = run.result.empty() && !run.why.empty() ? run.why
+                          : run.stopping                         ? "stopped"
+                                                                 : "it was not started";
+  sweep(key, number, RankEnd{kNotStarted, 0, why, false, now_s()});
 }
 
-// Its keeper is gone without a word, so what it left is ended here.
-void RunTable::sweep(const RunKey& key, int number) {
+// Ends what a rank may have left, then takes note of its end. No end: its keeper is gone without a
+// word.
+void RunTable::sweep(const RunKey& key, int number, const std::optional<RankEnd>& end) {
   Rank* rank = find(key, number);
   if (rank == nullptr || rank->end) return;
-  const std::vector<pid_t> left = marked_processes(mark_of(key, number));
-  for (const pid_t process : left) kill(process, SIGKILL);
-  if (!left.empty()) {
-    reactor_.after(kLookAgain, [this, life = std::weak_ptr<int>(life_), key, number] {
-      if (!life.expired()) sweep(key, number);
+  rank->sweeping = true;
+  if (rank->executed || rank->command > 0) measure(*rank);
+  bool gone = clear_groups(rank->setup);
+  if (rank->setup.groups.empty() && !end) {
+    const std::vector<pid_t> left = marked_processes(mark_of(key, number));
+    for (const pid_t process : left) kill(process, SIGKILL);
+    gone = left.empty();
+  }
+  if (!gone) {
+    reactor_.after(kLookAgain, [this, life = std::weak_ptr<int>(life_), key, number, end] {
+      if (!life.expired()) sweep(key, number, end);
     });
     return;
   }
-  set_end(*find(key), *rank, {0, SIGKILL, "keeper lost", true, now_s()}, true);
+  set_end(*find(key), *rank, end.value_or(RankEnd{0, SIGKILL, "keeper lost", true, now_s()}), true);
 }
 
 void RunTable::set_end(Run& run, Rank& rank, const RankEnd& end, bool write) {
@@ -299,7 +331,7 @@ void RunTable::set_end(Run& run, Rank& rank, const RankEnd& end, bool write) {
   rank.sweeping = false;
   rank.end = end;
   rank.executed = end.ran;
-  if (write) {
+  if (write && !is_file(settings_.paths.end(run.order.key, rank.share.rank))) {
     const Status written = write_end(settings_.paths, run.order.key, rank.share.rank, end);
     if (!written.ok()) settings_.log(written.error().what);
   }

@@ -36,6 +36,7 @@ RunTable::~RunTable() {
   for (auto& [key, run] : runs_) {
     for (auto& [number, rank] : run.ranks) release(rank);
   }
+  settings_.groups.drop();
 }
 
 Status RunTable::open() {
@@ -154,7 +155,8 @@ Status RunTable::start(const Json& message) {
   return {};
 }
 
-// The order is on disk before keepers start, and safe there before the first may go.
+// The order is written before keepers are started, so that whoever comes after us knows of them and
+// of the control groups, and it is safe on disk before the first may go.
 Status RunTable::begin(const Json& message, RunOrder order) {
   const RunKey key = order.key;
   const FolderPaths& paths = settings_.paths;
@@ -176,7 +178,7 @@ Status RunTable::begin(const Json& message, RunOrder order) {
   for (const RankShare& share : order.ranks) run.ranks[share.rank].share = share;
   run.order = std::move(order);
   for (auto& [number, rank] : run.ranks) {
-    prepare(run, rank);
+    plan(run, rank);
     run.message["setups"][std::to_string(number)] = to_json(rank.setup);
   }
   if (Status written = write_whole(paths.order(key), run.message.dump()); !written.ok()) {
@@ -187,9 +189,15 @@ Status RunTable::begin(const Json& message, RunOrder order) {
   newest_[key.uuid] = key.epoch;
   Run& kept = runs_[key] = std::move(run);
   for (auto& [number, rank] : kept.ranks) spawn_keeper(kept, rank);
-  if (Status safe = sync_order(key); !safe.ok()) {
-    settings_.log(safe.error().what);
-    set_stop(kept, SIGKILL, 0);  // keepers that come are sent away
+  // While the keepers load: none may go before we are back to hear it.
+  Status ready;
+  for (auto& [number, rank] : kept.ranks) {
+    if (ready.ok()) ready = settings_.groups.make(rank.setup, limits_of(rank.share));
+  }
+  if (ready.ok()) ready = sync_order(key);
+  if (!ready.ok()) {
+    kept.why = ready.error().what;  // of the outcome to come
+    set_stop(kept, SIGKILL, 0);     // keepers that come are sent away
   }
   conclude(kept);
   return {};
@@ -260,7 +268,24 @@ void RunTable::set_stop(Run& run, int signal, Seconds grace_s) {
 void RunTable::resize(Run& run, const Json& message) {
   const auto ranks = read_ranks(message);
   if (!ranks.ok()) return answer(run, "refused", ranks.error().what);
-  answer(run, "refused", "shares cannot be changed here: there are no control groups");
+  if (!settings_.groups.has("cpu")) {
+    return answer(run, "refused", "shares cannot be changed here: there are no control groups");
+  }
+  for (const RankShare& share : *ranks) {
+    const auto found = run.ranks.find(share.rank);
+    if (found == run.ranks.end() || found->second.share.devices != share.devices) {
+      return answer(run, "refused",
+                    fmt::format("rank {} is not here on these devices", share.rank));
+    }
+  }
+  for (const RankShare& share : *ranks) {
+    Rank& rank = run.ranks[share.rank];
+    if (rank.end) continue;
+    const Status changed = settings_.groups.change(rank.setup, limits_of(share));
+    if (!changed.ok()) return answer(run, "failed", changed.error().what);
+    rank.share = share;
+  }
+  answer(run, "done", "");
 }
 
 void RunTable::freeze(Run& run, bool frozen) {

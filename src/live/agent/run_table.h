@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "live/agent/control_groups.h"
 #include "live/agent/folder.h"
 #include "live/agent/keeper_port.h"
 #include "live/agent/node_facts.h"
@@ -26,6 +27,7 @@ class RunTable {
   struct Settings {
     FolderPaths paths;
     NodeFacts facts;
+    ControlGroups groups;
     std::vector<std::string> keeper_command;       // to which the keeper's words are added
     std::function<void(const Json& message)> say;  // to the controller; lost when there is none
     std::function<void(const std::string&)> log;
@@ -110,7 +112,8 @@ class RunTable {
 
   // run_ranks.cc: keepers.
   Status sync_order(const RunKey& key);
-  void prepare(Run& run, Rank& rank);
+  void plan(const Run& run, Rank& rank);
+  GroupLimits limits_of(const RankShare& share) const;
   void spawn_keeper(Run& run, Rank& rank);
   void watch(Run& run, Rank& rank, pid_t keeper);
   void look_again(const RunKey& key, int rank);
@@ -122,7 +125,7 @@ class RunTable {
   void link_ended(int link);
   void keeper_ended(const RunKey& key, int rank);
   void settle(Run& run, Rank& rank);
-  void sweep(const RunKey& key, int rank);
+  void sweep(const RunKey& key, int rank, const std::optional<RankEnd>& end);
   void set_end(Run& run, Rank& rank, const RankEnd& end, bool write);
   void release(Rank& rank);
   Run* find(const RunKey& key);
