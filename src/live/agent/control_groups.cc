@@ -185,6 +185,10 @@ ControlGroups ControlGroups::open(const std::map<std::string, GroupBase>& bases,
                                   std::vector<std::string>& notes) {
   ControlGroups groups;
   groups.cpu_milli_ = limits.cpu_milli;
+  // All ranks together weigh as much as the machine has processors, so that each competes with
+  // what else runs here like any process.
+  GroupLimits whole = limits;
+  whole.weight_milli = 1000 * std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   for (const auto& [controller, base] : bases) {
     const bool counted = controller == "cpuacct" && base.unified;  // part of cpu
     Status made = base.unified && controller != "freezer" && !counted
@@ -199,7 +203,10 @@ ControlGroups ControlGroups::open(const std::map<std::string, GroupBase>& bases,
     }
     if (made.ok()) {
       groups.node_[controller] = {above + "/" + node, base.unified};
-      made = groups.limit({{controller, above + "/" + node}}, limits);
+      made = groups.limit({{controller, above + "/" + node}}, whole);
+    }
+    if (made.ok() && controller == "cpu") {
+      made = put_weight(above, base.unified, whole.weight_milli);
     }
     if (!made.ok()) {
       groups.node_.erase(controller);
