@@ -29,7 +29,7 @@ TEST(Agent, SaysWhatItHasAndRunsACommandToItsEnd) {
   AgentNode node(controller, {"--devices", "3"});
   const AgentJson hello = controller.wait({{"op", "hello"}});
   ASSERT_TRUE(hello.is_object()) << node.err();
-  EXPECT_EQ(hello["node"], "n1");
+  EXPECT_EQ(hello["node"], node.name);
   EXPECT_EQ(hello["devices"].size(), 3U);
   EXPECT_EQ(hello["devices"][2]["kind"], "cpu-slot");
   EXPECT_TRUE(hello["runs"].empty());

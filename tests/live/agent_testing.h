@@ -117,15 +117,17 @@ class FakeController {
     return true;
   }
   void accept(const std::shared_ptr<runtime::Connection>& connection) {
-    if (connection_) connection_->close();
-    connection_ = connection;
     runtime::Connection::Events events;
-    events.on_frame = [this](std::uint16_t, runtime::ByteView body) {
+    const std::weak_ptr<runtime::Connection> self = connection;
+    events.on_frame = [this, self](std::uint16_t, runtime::ByteView body) {
       const auto* text = reinterpret_cast<const char*>(body.data());
       AgentJson message = AgentJson::parse(text, text + body.size(), nullptr, false);
       const std::string op = message.value("op", "");
       if (op == "hello" || op == "alive") now_s_ = message.value("now_s", 0.0);
       if (op == "hello") {
+        // Nothing may be sent before the welcome, so this is the connection only from now on.
+        if (connection_) connection_->close();
+        connection_ = self.lock();
         connection_->send(
             1,
             AgentJson{
@@ -136,7 +138,9 @@ class FakeController {
       messages_.push_back(std::move(message));
       changed_.notify_all();
     };
-    events.on_close = [this](runtime::End, const std::string&) { connection_.reset(); };
+    events.on_close = [this, self](runtime::End, const std::string&) {
+      if (connection_ == self.lock()) connection_.reset();
+    };
     connection->set_events(std::move(events));
   }
   void renew() {
@@ -182,7 +186,7 @@ class AgentNode {
     for (const std::string& uuid : uuids_) {
       controller_.wait({{"op", "outcome"}, {"uuid", uuid}, {"number", 1 << 20}}, 1, 5);
     }
-    kill_agent();
+    kill_agent(SIGTERM);
   }
   AgentNode(const AgentNode&) = delete;
   AgentNode& operator=(const AgentNode&) = delete;
@@ -218,7 +222,7 @@ class AgentNode {
 
   // A start of `ranks` ranks of `sh -c script`; T is the scratch folder.
   AgentJson order(const std::string& uuid, const std::string& script, int ranks = 1) {
-    uuids_.push_back(uuid);
+    uuids_.insert(uuid);
     AgentJson list = AgentJson::array();
     for (int i = 0; i < ranks; ++i) list.push_back({{"rank", i}, {"local", i}});
     return {
@@ -233,10 +237,13 @@ class AgentNode {
   }
 
   const Scratch scratch;
+  // Its own, because control groups are named after it and tests run side by side.
+  const std::string name = std::filesystem::path(scratch.path("x")).parent_path().filename();
 
  private:
   FakeController& controller_;
-  std::vector<std::string> more_, uuids_;
+  std::vector<std::string> more_;
+  std::set<std::string> uuids_;
   std::string secret_;
   std::optional<runtime::ChildProcess> process_;
 };
