@@ -77,6 +77,13 @@ function(weft_live_tests)
             LINKS ${libraries} nlohmann_json::nlohmann_json)
   add_dependencies(command_test weft)
   target_compile_definitions(command_test PRIVATE WEFT_BINARY="$<TARGET_FILE:weft>")
+  find_program(WEFT_PYTHON python3)
+  if(WEFT_PYTHON)
+    add_test(NAME crash.kill_drill
+      COMMAND "${WEFT_PYTHON}" "${CMAKE_SOURCE_DIR}/tests/crash/kill_drill.py"
+              --weft $<TARGET_FILE:weft> --kills 100 --seed 7 --json)
+    set_tests_properties(crash.kill_drill PROPERTIES LABELS live TIMEOUT 600)
+  endif()
 endfunction()
 
 # bench/simgrid_flows.cc, beside the command line that runs it; only where SimGrid is installed, and

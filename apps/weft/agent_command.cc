@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/delimited.h"
+#include "base/files.h"
 #include "live/agent/agent.h"
 #include "live/agent/keeper.h"
 #include "option_checks.h"
@@ -70,8 +71,12 @@ int run(AgentArguments a) {
   };
   const auto agent = live::Agent::start(settings);
   if (!agent.ok()) return refuse(agent.error());
+  // For whoever wants to end it later.
+  const std::string pid_file = settings.folder + "/pid";
+  static_cast<void>(write_file_atomically(pid_file, std::to_string(getpid())));
   int number = 0;
   sigwait(&ends, &number);
+  unlink(pid_file.c_str());
   return kExitDone;
 }
 

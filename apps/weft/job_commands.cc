@@ -41,7 +41,8 @@ Result<Json> ask(live::HttpClient& client, const std::string& method, const std:
   if (!reply.ok()) return reply.error();
   const Json json = Json::parse(reply->body, nullptr, false);
   if (json.is_discarded()) {
-    return Error{ErrorKind::kIo, fmt::format("the daemon said what is no JSON: {}", reply->body), ""};
+    return Error{ErrorKind::kIo, fmt::format("the daemon said what is no JSON: {}", reply->body),
+                 ""};
   }
   if (reply->status >= 400) {
     return Error{reply->status == 404 ? ErrorKind::kNotFound : ErrorKind::kInvalidInput,
@@ -49,7 +50,6 @@ Result<Json> ask(live::HttpClient& client, const std::string& method, const std:
   }
   return json;
 }
-
 
 bool has_ended(const std::string& state) {
   return state == "finished" || state == "failed" || state == "cancelled" || state == "rejected";
@@ -83,7 +83,8 @@ int run_submit(const Arguments& a) {
   }
   if (a.json) fmt::print("{}\n", made->dump());
   for (const Json& job : made->at("jobs")) {
-    if (!a.json) fmt::print("{} {}\n", job.at("uuid").get<std::string>(), job.at("name").get<std::string>());
+    if (!a.json)
+      fmt::print("{} {}\n", job.at("uuid").get<std::string>(), job.at("name").get<std::string>());
   }
   std::fflush(stdout);
   if (!a.wait) return kExitDone;
@@ -111,18 +112,21 @@ int run_jobs(const Arguments& a) {
     fmt::print("{}\n", answer->dump());
     return kExitDone;
   }
-  Table table({"uuid", "name", "user", "queue", "state", "waited", "ran", "nodes", "restarts", "why"});
+  Table table(
+      {"uuid", "name", "user", "queue", "state", "waited", "ran", "nodes", "restarts", "why"});
   for (const Json& job : answer->at("jobs")) {
     std::string nodes;
-    for (const Json& node : job.at("nodes")) nodes += (nodes.empty() ? "" : ",") + node.get<std::string>();
+    for (const Json& node : job.at("nodes"))
+      nodes += (nodes.empty() ? "" : ",") + node.get<std::string>();
     const Json& now = answer->at("now_s");
     const Json& started = job.at("started_s");
     const Json& ended = job.at("ended_s");
     table.row({job.at("uuid").get<std::string>().substr(0, 8), job.at("name"), job.at("user"),
-                   job.at("queue"), job.at("state"),
-                   duration(job.at("submitted_s"), started.is_null() ? (ended.is_null() ? now : ended) : started),
-                   duration(started, ended.is_null() ? now : ended), nodes.empty() ? "-" : nodes,
-                   std::to_string(job.at("restarts").get<int>()), job.at("why")});
+               job.at("queue"), job.at("state"),
+               duration(job.at("submitted_s"),
+                        started.is_null() ? (ended.is_null() ? now : ended) : started),
+               duration(started, ended.is_null() ? now : ended), nodes.empty() ? "-" : nodes,
+               std::to_string(job.at("restarts").get<int>()), job.at("why")});
   }
   fmt::print("{}", table.text());
   return kExitDone;
@@ -132,8 +136,9 @@ int run_status(const Arguments& a) {
   live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
   const auto answer = ask(client, "GET", a.job.empty() ? "/v1/status" : "/v1/jobs/" + a.job);
   if (!answer.ok()) {
-    return refuse("status", answer.error(),
-                  answer.error().kind == ErrorKind::kNotFound && !a.job.empty() ? kExitNo : kExitBadInput);
+    return refuse(
+        "status", answer.error(),
+        answer.error().kind == ErrorKind::kNotFound && !a.job.empty() ? kExitNo : kExitBadInput);
   }
   fmt::print("{}\n", a.json ? answer->dump() : answer->dump(2));
   return kExitDone;
@@ -143,7 +148,8 @@ int run_logs(const Arguments& a) {
   live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
   std::uint64_t offset = 0;
   while (true) {
-    const auto part = ask(client, "GET", fmt::format("/v1/jobs/{}/logs?rank={}&offset={}", a.job, a.rank, offset));
+    const auto part = ask(client, "GET",
+                          fmt::format("/v1/jobs/{}/logs?rank={}&offset={}", a.job, a.rank, offset));
     if (!part.ok()) return refuse("logs", part.error());
     const std::string text = part->at("text");
     fmt::print("{}", text);
@@ -181,8 +187,7 @@ int run_nodes(const Arguments& a) {
                               : node.at("in_service") ? "in service"
                                                       : "out of service";
     table.row({node.at("node"), node.at("type"), std::to_string(node.at("devices").get<int>()),
-                   fmt::format("{:g}", node.at("devices_used").get<double>()), state,
-                   node.at("why")});
+               fmt::format("{:g}", node.at("devices_used").get<double>()), state, node.at("why")});
   }
   fmt::print("{}", table.text());
   return kExitDone;
@@ -199,7 +204,8 @@ int run_events(const Arguments& a) {
       if (a.json) {
         fmt::print("{}\n", line.dump());
       } else {
-        fmt::print("{:>12.3f} s  {}\n", line.at("at_s").get<double>(), line.at("what").get<std::string>());
+        fmt::print("{:>12.3f} s  {}\n", line.at("at_s").get<double>(),
+                   line.at("what").get<std::string>());
       }
     }
     std::fflush(stdout);
@@ -210,7 +216,8 @@ int run_events(const Arguments& a) {
 
 CLI::App* add_verb(CLI::App& app, const char* name, const char* says, const Shared& a) {
   CLI::App* verb = app.add_subcommand(name, says);
-  verb->add_option("--store", a->store, "folder of the daemon's journal (WEFT_HOME, or a usual place)");
+  verb->add_option("--store", a->store,
+                   "folder of the daemon's journal (WEFT_HOME, or a usual place)");
   verb->add_flag("--json", a->json, "print JSON");
   return verb;
 }

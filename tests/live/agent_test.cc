@@ -93,6 +93,7 @@ TEST(Agent, CarriesOutANumberOnceAndAnEpochOnce) {
   order["number"] = 5;
   controller.send(order);
   EXPECT_EQ(controller.wait(outcome("a", 5))["result"], "refused") << controller.said();
+  EXPECT_TRUE(wait_until([&] { return slurp(node.scratch.path("count")) == "x\n"; }));
   controller.send(stop("a", 7, 0));
   EXPECT_EQ(controller.wait(outcome("a", 7))["result"], "done");
   controller.send(stop("a", 6, 0));  // late, and dropped

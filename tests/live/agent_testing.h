@@ -195,7 +195,7 @@ class AgentNode {
     std::vector<std::string> words = {
         WEFT_BINARY,     "agent", "--controller", controller_.address(),
         "--secret-file", secret_, "--dir",        scratch.path("agent"),
-        "--node",        "n1"};
+        "--node",        name};
     words.insert(words.end(), more_.begin(), more_.end());
     auto started = runtime::ChildProcess::start(
         {WEFT_BINARY, words, runtime::full_environment({}, {{"HIDDEN", "x"}}),

@@ -90,9 +90,13 @@ Status Agent::open() {
     const auto read = read_file(path, 1 << 20);
     return read.ok() ? *read : "";
   };
+  // Nodes of two clusters may have one name on one machine, but not one folder.
+  const std::string group =
+      fmt::format("{}.{:08x}", settings_.facts.node,
+                  static_cast<std::uint32_t>(std::hash<std::string>{}(settings_.folder)));
   ControlGroups groups =
       ControlGroups::open(find_group_bases(text("/proc/self/mounts"), text("/proc/self/cgroup")),
-                          settings_.facts.node, settings_.limits, notes);
+                          group, settings_.limits, notes);
   for (const std::string& note : notes) settings_.log(note);
   table_ = std::make_unique<RunTable>(
       *reactor_, RunTable::Settings{.paths = paths_,

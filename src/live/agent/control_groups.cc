@@ -45,9 +45,11 @@ Status put(const std::string& path, const std::string& text) {
                ""};
 }
 
+// What it is in must be there: where no hierarchy is mounted, ordinary folders in its place would
+// look like groups and limit nothing.
 Status make_folder(const std::string& path) {
   std::error_code error;
-  fs::create_directories(path, error);
+  fs::create_directory(path, error);
   if (is_folder(path)) return {};
   return Error{ErrorKind::kIo, fmt::format("cannot make {}: {}", path, error.message()), ""};
 }

@@ -104,7 +104,8 @@ void Api::handle(const ApiRequest& request, Answer answer) {
           equals < pair.size() ? pair.substr(equals + 1) : std::string();
     }
   }
-  if (path == std::vector<std::string>{"metrics"} && request.method == "GET") return metrics(answer);
+  if (path == std::vector<std::string>{"metrics"} && request.method == "GET")
+    return metrics(answer);
   if (path.size() < 2 || path[0] != "v1") {
     return answer(error_answer(404, "no such address", "addresses begin with /v1/"));
   }
@@ -115,7 +116,8 @@ void Api::handle(const ApiRequest& request, Answer answer) {
   if (what == "events" && request.method == "GET") return events(target, answer);
   if (what == "status" && request.method == "GET") return status(answer);
   if (what == "down" && request.method == "POST") {
-    if (!request.caller.admin) return answer(error_answer(403, "only an administrator may do that"));
+    if (!request.caller.admin)
+      return answer(error_answer(403, "only an administrator may do that"));
     answer(json_answer(200, {{"stopping", true}}));
     return parts_.stop();
   }
@@ -236,9 +238,8 @@ void Api::one_job(const ApiRequest& request, const Target& target, const Answer&
     return answer(json_answer(200, view));
   }
   if (!request.caller.admin && request.caller.uid != job->identity.uid) {
-    return answer(error_answer(
-        403, fmt::format("{} belongs to {}, not to {}", job->name, job->identity.user,
-                         request.caller.user)));
+    return answer(error_answer(403, fmt::format("{} belongs to {}, not to {}", job->name,
+                                                job->identity.user, request.caller.user)));
   }
   if (verb == "logs" && request.method == "GET") return log_part(target, *job, answer);
   if (verb == "cancel" && request.method == "POST") return cancel(request, *job, answer);
@@ -253,8 +254,8 @@ void Api::one_job(const ApiRequest& request, const Target& target, const Answer&
 
 void Api::cancel(const ApiRequest& request, const JobView& job, const Answer& answer) {
   if (has_ended(job.standing)) {
-    return answer(error_answer(409, fmt::format("{} has {}", job.name,
-                                                kStandingNames[static_cast<int>(job.standing)])));
+    return answer(error_answer(
+        409, fmt::format("{} has {}", job.name, kStandingNames[static_cast<int>(job.standing)])));
   }
   EventRecord record;
   record.event.kind = EventKind::kWithdraw;
@@ -292,9 +293,8 @@ void Api::log_part(const Target& target, const JobView& job, const Answer& answe
 void Api::nodes(const ApiRequest& request, const Target& target, const Answer& answer) {
   if (target.path.size() == 3 && request.method == "POST") {
     const std::vector<Node>& all = parts_.cluster.nodes;
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Node& node) {
-      return node.name == target.path[1];
-    });
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Node& node) { return node.name == target.path[1]; });
     if (found == all.end()) {
       return answer(error_answer(404, fmt::format("no node '{}'", target.path[1])));
     }
@@ -348,14 +348,16 @@ void Api::change_node(const ApiRequest& request, NodeId node, const std::string&
     return answer(error_answer(404, "drain, undrain and fence are known"));
   }
   parts_.brain.post(std::move(record), [answer, verb](const Status& status) {
-    answer(status.ok() ? json_answer(200, {{verb, true}}) : error_answer(503, status.error().text()));
+    answer(status.ok() ? json_answer(200, {{verb, true}})
+                       : error_answer(503, status.error().text()));
   });
 }
 
 void Api::events(const Target& target, const Answer& answer) {
   Json rows = Json::array();
   for (const StoryLine& line : parts_.board.story_after(number_of(target.query, "after", 0))) {
-    rows.push_back({{"number", line.number}, {"at_s", line.at}, {"job", line.uuid}, {"what", line.what}});
+    rows.push_back(
+        {{"number", line.number}, {"at_s", line.at}, {"job", line.uuid}, {"what", line.what}});
   }
   answer(json_answer(200, {{"events", rows}}));
 }

@@ -1,5 +1,5 @@
-// What the HTTP interface does, without the HTTP: requests as values, answers by a function that may
-// be called later.
+// What the HTTP interface does, without the HTTP: requests as values, answers by a function that
+// may be called later.
 #pragma once
 
 #include <functional>

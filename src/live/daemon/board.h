@@ -39,7 +39,7 @@ struct JobView {
   JobStanding standing = JobStanding::kQueued;
   Seconds submitted = 0, started = kNever, ended = kNever;  // `started`: first
   std::uint32_t epoch = 0, restarts = 0;
-  std::uint32_t failures = 0;  // crashes of its own doing
+  std::uint32_t failures = 0;           // crashes of its own doing
   Allocation held;                      // of the run that starts, runs or stops
   std::string why;                      // of the last change
   double step = 0, loss = 0, rate = 0;  // as last reported

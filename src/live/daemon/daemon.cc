@@ -67,7 +67,8 @@ Status Daemon::open_secret() {
   auto fresh = runtime::Secret::fresh();
   if (!fresh.ok()) return fresh.error();
   secret_ = *fresh;
-  const int descriptor = ::open(secret_file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int descriptor =
+      ::open(secret_file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   const std::string text = secret_.hex() + "\n";
   const bool written = descriptor >= 0 && ::write(descriptor, text.data(), text.size()) ==
                                               static_cast<ssize_t>(text.size());
@@ -109,7 +110,8 @@ Status Daemon::open(DaemonOptions options) {
   auto opened = Fleet::open(cluster_, fleet);
   if (!opened.ok()) return opened.error();
   fleet_ = std::move(*opened);
-  const Status kept = write_file_atomically(path_in(store_, "port"), std::to_string(fleet_->port()));
+  const Status kept =
+      write_file_atomically(path_in(store_, "port"), std::to_string(fleet_->port()));
   if (!kept.ok()) return kept;
 
   BrainOptions brain;

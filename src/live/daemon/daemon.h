@@ -15,12 +15,12 @@
 namespace weft::live {
 
 struct DaemonOptions {
-  std::string store;         // folder
+  std::string store;  // folder
   Cluster cluster;
   std::string cluster_text;  // as the journal keeps it
   std::unique_ptr<Policy> policy;
   std::string policy_text;
-  std::string program;       // version
+  std::string program;  // version
   Seconds lease_s = 10;
   // Agents on this machine, started and kept by the daemon: the program to run. Empty: agents come
   // by themselves.

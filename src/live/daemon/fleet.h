@@ -60,10 +60,10 @@ class Fleet : public Hands {
   struct Link {
     std::shared_ptr<runtime::Connection> connection;
     AgentView view;
-    std::int64_t heard_ns = 0;    // last, monotonic
-    double agent_now_s = 0;       // the agent's clock in it
-    bool suspect = true;          // the controller believes it out of service
-    bool expired = false;         // its lease is over and was acted upon
+    std::int64_t heard_ns = 0;  // last, monotonic
+    double agent_now_s = 0;     // the agent's clock in it
+    bool suspect = true;        // the controller believes it out of service
+    bool expired = false;       // its lease is over and was acted upon
   };
 
   Fleet(const Cluster& cluster, FleetOptions options);

@@ -102,27 +102,28 @@ void Runs::send_start(NodeId node, const Key& key, const Run& run) {
   if (!run.sync.empty()) environment["WEFT_SYNC"] = run.sync;
   const JobSpec& spec = run.spec;
   if (!spec.checkpoint.dir.empty()) environment["WEFT_CHECKPOINT_DIR"] = spec.checkpoint.dir;
-  links_.send(node, {{"op", "start"},
-                     {"term", term_},
-                     {"uuid", key.first},
-                     {"epoch", key.second},
-                     {"number", run.number},
-                     {"job",
-                      {{"name", spec.name},
-                       {"user", run.identity.user},
-                       {"uid", run.identity.uid},
-                       {"gid", run.identity.gid},
-                       {"setup", spec.setup},
-                       {"run", spec.run},
-                       {"workdir", spec.workdir},
-                       {"envs", spec.envs},
-                       {"log_dir", path_in(log_root_, key.first)},
-                       {"on_controller_loss",
-                        kControllerLossNames[static_cast<int>(spec.on_controller_loss)]},
-                       {"checkpoint_signal", spec.checkpoint.signal},
-                       {"grace_s", spec.checkpoint.grace}}},
-                     {"ranks", part.ranks},
-                     {"environment", environment}});
+  links_.send(
+      node,
+      {{"op", "start"},
+       {"term", term_},
+       {"uuid", key.first},
+       {"epoch", key.second},
+       {"number", run.number},
+       {"job",
+        {{"name", spec.name},
+         {"user", run.identity.user},
+         {"uid", run.identity.uid},
+         {"gid", run.identity.gid},
+         {"setup", spec.setup},
+         {"run", spec.run},
+         {"workdir", spec.workdir},
+         {"envs", spec.envs},
+         {"log_dir", path_in(log_root_, key.first)},
+         {"on_controller_loss", kControllerLossNames[static_cast<int>(spec.on_controller_loss)]},
+         {"checkpoint_signal", spec.checkpoint.signal},
+         {"grace_s", spec.checkpoint.grace}}},
+       {"ranks", part.ranks},
+       {"environment", environment}});
 }
 
 void Runs::send_stop(NodeId node, const Key& key, const Run& run) {

@@ -65,13 +65,13 @@ class Runs {
     JobId job = kNoJob;
     JobIdentity identity;
     JobSpec spec;
-    std::string codec, sync;  // of the chosen configuration
+    std::string codec, sync;   // of the chosen configuration
     std::uint32_t number = 0;  // of the newest command
     enum class Aim { kRun, kStop, kAbandon } aim = Aim::kRun;
-    bool started = false;    // the controller has been told
-    bool told = false;       // its end is told, or under way to the journal
+    bool started = false;  // the controller has been told
+    bool told = false;     // its end is told, or under way to the journal
     bool was_stop_asked = false;
-    std::string why;         // it is abandoned
+    std::string why;  // it is abandoned
     NodeId failed_on = kNoNode;
     bool own_failure = false;  // of the job, not of what runs it
     std::map<NodeId, Part> parts;

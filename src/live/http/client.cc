@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/beast/core.hpp>
@@ -58,8 +59,11 @@ Result<HttpReply> HttpClient::ask(const std::string& method, const std::string& 
   inside_->stream.expires_after(std::chrono::milliseconds(static_cast<int>(timeout_s * 1000)));
   // The time limit of a stream holds for asynchronous calls only.
   http::async_write(inside_->stream, request, [&](beast::error_code why, std::size_t) {
-    failed = why;
-    if (why) return;
+    // A server that refuses a large body answers and closes before all of it was sent.
+    if (why && why != asio::error::broken_pipe && why != asio::error::connection_reset) {
+      failed = why;
+      return;
+    }
     http::async_read(inside_->stream, buffer, parser,
                      [&](beast::error_code then, std::size_t) { failed = then; });
   });

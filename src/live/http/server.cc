@@ -135,14 +135,14 @@ struct HttpServer::Inside {
   explicit Inside(Handler to) : acceptor(context), handler(std::move(to)) {}
 
   void accept() {
-    acceptor.async_accept(asio::make_strand(context), [this](beast::error_code failed,
-                                                            Local::socket socket) {
-      if (failed == asio::error::operation_aborted) return;
-      if (!failed && *open < limits.connections) {
-        std::make_shared<Session>(std::move(socket), handler, limits, open)->read();
-      }
-      accept();
-    });
+    acceptor.async_accept(
+        asio::make_strand(context), [this](beast::error_code failed, Local::socket socket) {
+          if (failed == asio::error::operation_aborted) return;
+          if (!failed && *open < limits.connections) {
+            std::make_shared<Session>(std::move(socket), handler, limits, open)->read();
+          }
+          accept();
+        });
   }
 
   asio::io_context context;

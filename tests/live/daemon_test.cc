@@ -1,0 +1,229 @@
+// The daemon as its users meet it: a real `weft up` with agents of its own, asked by the verbs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "live/daemon/daemon.h"
+#include "live/http/client.h"
+#include "tests/live/launch_testing.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// A `weft up` on a store of its own; whatever it started is ended afterwards.
+class Up {
+ public:
+  explicit Up(std::vector<std::string> more = {}) : more_(std::move(more)) { start(); }
+  ~Up() {
+    if (lives(pid())) weft("down");
+    end(SIGKILL);
+  }
+  void start() {
+    std::vector<std::string> words = {WEFT_BINARY, "up",    "--cluster", "2x2",
+                                      "--store",   store(), "--lease",   "2"};
+    words.insert(words.end(), more_.begin(), more_.end());
+    auto started = runtime::ChildProcess::start(
+        {WEFT_BINARY, words, runtime::full_environment({}, {}), scratch.path("up.out"),
+         scratch.path("up.err"), std::nullopt});
+    ASSERT_TRUE(started.ok());
+    process_.emplace(std::move(*started));
+    EXPECT_TRUE(wait_until([&] {
+      const auto nodes = ask("GET", "/v1/nodes");
+      if (!nodes.is_object() || !nodes.contains("nodes")) return false;
+      for (const json& node : nodes["nodes"]) {
+        if (!node["connected"].get<bool>()) return false;
+      }
+      return true;
+    })) << slurp(scratch.path("up.err"));
+  }
+  void end(int number) {
+    if (!process_ || process_->reap()) return;
+    ::kill(process_->pid(), number);
+    wait_until([&] { return process_->reap().has_value(); });
+  }
+  pid_t pid() const { return process_ ? process_->pid() : -1; }
+  std::string store() const { return scratch.path("store"); }
+  json ask(const std::string& method, const std::string& target, const std::string& body = "") {
+    live::HttpClient client(live::socket_of(store()));
+    const auto reply = client.ask(method, target, body, 5);
+    status = reply.ok() ? reply->status : 0;
+    return reply.ok() ? json::parse(reply->body, nullptr, false) : json();
+  }
+  CommandResult weft(const std::string& words) {
+    return run_weft(scratch, words + " --store " + store());
+  }
+  std::string submit(const std::string& name, const std::string& run,
+                     const std::string& more = "") {
+    const std::string file = scratch.write(
+        name + ".yaml", "name: " + name + "\nworkdir: " + scratch.path("") +
+                            "\nresources: {accelerators: 1}\nrun: \"" + run + "\"\n" + more);
+    const CommandResult result = weft("submit " + file + " --json");
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.code == 0 ? json::parse(result.out).at("jobs").at(0).at("uuid").get<std::string>()
+                            : "";
+  }
+  std::string state(const std::string& job) {
+    const json view = ask("GET", "/v1/jobs/" + job);
+    return view.is_object() ? view.value("state", "unknown") : "unknown";
+  }
+  bool comes_to(const std::string& job, const std::string& wanted) {
+    return wait_until([&] { return state(job) == wanted; });
+  }
+
+  Scratch scratch;
+  int status = 0;
+
+ private:
+  std::vector<std::string> more_;
+  std::optional<runtime::ChildProcess> process_;
+};
+
+TEST(Daemon, RunsAJobToItsEndAndShowsIt) {
+  Up up;
+  const std::string job = up.submit("hello", "echo rank $RANK of $WORLD_SIZE");
+  ASSERT_TRUE(up.comes_to(job, "finished"));
+  EXPECT_EQ(up.weft("logs hello").out, "rank 0 of 1\n");
+  EXPECT_THAT(up.weft("jobs --all").out, HasSubstr("finished"));
+  EXPECT_THAT(up.weft("events").out, HasSubstr("hello finished"));
+  EXPECT_THAT(up.weft("nodes").out, HasSubstr("in service"));
+  const CommandResult status = up.weft("status " + job.substr(0, 8) + " --json");
+  EXPECT_EQ(json::parse(status.out).at("spec").at("name"), "hello");
+}
+
+TEST(Daemon, RanksOfTwoNodesStartTogether) {
+  Up up;
+  const std::string job =
+      up.submit("gang", "echo $RANK $GROUP_RANK $LOCAL_WORLD_SIZE $WORLD_SIZE >$T.$RANK",
+                "num_nodes: 4\nenvs: {T: " + up.scratch.path("out") + "}\n");
+  ASSERT_TRUE(up.comes_to(job, "finished"));
+  EXPECT_EQ(slurp(up.scratch.path("out.0")), "0 0 2 4\n");
+  EXPECT_EQ(slurp(up.scratch.path("out.3")), "3 1 2 4\n");
+}
+
+TEST(Daemon, AJobThatFailsIsTriedAgainAndThenGivenUp) {
+  Up up;
+  const std::string job =
+      up.submit("bad", "echo x >>tries; exit 3", "retries: {max: 1, backoff: 1}\n");
+  ASSERT_TRUE(up.comes_to(job, "failed"));
+  EXPECT_EQ(slurp(up.scratch.path("tries")), "x\nx\n");
+  EXPECT_THAT(up.ask("GET", "/v1/jobs/" + job).at("why").get<std::string>(),
+              HasSubstr("rank 0 exited with 3"));
+}
+
+TEST(Daemon, ACancelledJobEndsWithItsProcesses) {
+  Up up;
+  const std::string job = up.submit("long", "echo $$ >pid; sleep 100", "checkpoint: {grace: 1}\n");
+  ASSERT_TRUE(up.comes_to(job, "running"));
+  ASSERT_TRUE(wait_until([&] { return !slurp(up.scratch.path("pid")).empty(); }));
+  const pid_t pid = std::stoi(slurp(up.scratch.path("pid")));
+  EXPECT_EQ(up.weft("cancel long").code, 0);
+  EXPECT_EQ(up.state(job), "cancelled");
+  EXPECT_TRUE(wait_until([&] { return !lives(pid); }));
+  EXPECT_EQ(up.weft("cancel long").code, 1);
+}
+
+TEST(Daemon, JobsOutliveIt) {
+  Up up;
+  const std::string job =
+      up.submit("steady", "echo $$ >>pids; while [ ! -e go ]; do sleep 0.05; done");
+  ASSERT_TRUE(up.comes_to(job, "running"));
+  up.end(SIGKILL);
+  up.start();
+  EXPECT_EQ(up.ask("GET", "/v1/status").at("term"), 2);
+  ASSERT_TRUE(up.comes_to(job, "running"));
+  up.scratch.write("go", "");
+  ASSERT_TRUE(up.comes_to(job, "finished"));
+  const std::string pids = slurp(up.scratch.path("pids"));
+  EXPECT_EQ(std::count(pids.begin(), pids.end(), '\n'), 1) << "it ran once: " << pids;
+}
+
+TEST(Daemon, ADrainedNodeGetsNoNewWork) {
+  Up up;
+  ASSERT_EQ(up.weft("nodes drain node-0").code, 0);
+  ASSERT_TRUE(
+      wait_until([&] { return up.ask("GET", "/v1/nodes")["nodes"][0]["drained"] == true; }));
+  for (int i = 0; i < 3; ++i) up.submit("job" + std::to_string(i), "sleep 0.3");
+  ASSERT_TRUE(up.comes_to("job2", "finished"));
+  EXPECT_THAT(up.weft("events").out, testing::Not(HasSubstr("starts on node-0")));
+  up.end(SIGKILL);
+  up.start();
+  EXPECT_EQ(up.ask("GET", "/v1/nodes")["nodes"][0]["drained"], true) << "also after a restart";
+  EXPECT_EQ(up.weft("nodes undrain node-0").code, 0);
+  ASSERT_TRUE(
+      wait_until([&] { return up.ask("GET", "/v1/nodes")["nodes"][0]["in_service"] == true; }));
+}
+
+// A controller that was stopped and comes to again finds another in its place, and does nothing.
+TEST(Daemon, AResumedOldControllerCanDoNothing) {
+  Up up;
+  const std::string job = up.submit("steady", "while [ ! -e go ]; do sleep 0.05; done");
+  ASSERT_TRUE(up.comes_to(job, "running"));
+  ::kill(up.pid(), SIGSTOP);
+  const CommandResult refused = run_weft(up.scratch, "up --cluster 2x2 --store " + up.store());
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("another daemon has this store"));
+  // What a controller does first that is started all the same, on another machine.
+  ASSERT_TRUE(live::DurableJournal::open(up.store()).ok());
+  ::kill(up.pid(), SIGCONT);
+  const CommandResult late = up.weft("submit " + up.scratch.write("late.yaml", "run: \"true\"\n"));
+  EXPECT_NE(late.code, 0) << late.out;
+  EXPECT_TRUE(wait_until([&] { return !lives(up.pid()); }));
+  EXPECT_THAT(slurp(up.scratch.path("up.err")), HasSubstr("has taken over"));
+  up.end(SIGKILL);
+  up.start();
+  EXPECT_EQ(up.ask("GET", "/v1/status").at("term"), 3);
+  EXPECT_EQ(up.ask("GET", "/v1/jobs?all=1").at("jobs").size(), 1u) << "the late one was refused";
+  up.scratch.write("go", "");
+  EXPECT_TRUE(up.comes_to(job, "finished"));
+}
+
+TEST(Daemon, WrongRequestsAreRefusedAndChangeNothing) {
+  Up up;
+  const json before = up.ask("GET", "/v1/status").at("jobs");
+  struct Case {
+    const char *method, *target, *body;
+    int status;
+  };
+  const std::string deep(20'000, '[');
+  const Case cases[] = {
+      {"POST", "/v1/jobs", "", 400},
+      {"POST", "/v1/jobs", "{", 400},
+      {"POST", "/v1/jobs", "[]", 400},
+      {"POST", "/v1/jobs", "{\"spec\": 3}", 400},
+      {"POST", "/v1/jobs", "{\"spec\": {\"v\": 1}}", 400},
+      {"POST", "/v1/jobs", "{\"spec\": {\"v\": 99, \"name\": \"a\", \"run\": \"true\"}}", 400},
+      {"POST", "/v1/jobs", "{\"spec\": {\"v\": 1, \"name\": \"a\", \"run\": \"true\", \"x\": 1}}",
+       400},
+      {"POST", "/v1/jobs",
+       "{\"spec\": {\"v\": 1, \"name\": \"a\", \"run\": \"true\", \"num_nodes\": 100}}", 400},
+      {"POST", "/v1/jobs", deep.c_str(), 400},
+      {"PUT", "/v1/jobs", "{}", 405},
+      {"GET", "/v1/jobs/nobody", "", 404},
+      {"POST", "/v1/jobs/nobody/cancel", "", 404},
+      {"GET", "/v1/jobs/../../etc/passwd", "", 404},
+      {"POST", "/v1/nodes/node-9/drain", "", 404},
+      {"POST", "/v1/nodes/node-0/burn", "", 404},
+      {"GET", "/", "", 404},
+      {"GET", "/v2/jobs", "", 404},
+      {"GET", "//////", "", 404},
+      {"DELETE", "/v1/status", "", 404},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(std::string(c.method) + " " + c.target);
+    up.ask(c.method, c.target, c.body);
+    EXPECT_EQ(up.status, c.status);
+  }
+  up.ask("POST", "/v1/jobs", std::string(5 << 20, ' '));
+  EXPECT_EQ(up.status, 413);
+  EXPECT_EQ(up.ask("GET", "/v1/status").at("jobs"), before);
+  EXPECT_THAT(up.weft("submit " + up.scratch.write("x.yaml", "nmae: x\n")).err, HasSubstr("nmae"));
+}
+
+}  // namespace
+}  // namespace weft
