@@ -35,6 +35,7 @@ std::vector<Device> make_devices() {
   h100.processors = 132;
   h100.memory_bytes_per_s = 3.35 * kTB;
   h100.host_bytes_per_s = 50 * kGB;
+  h100.host_sharers = 1;  // a PCIe switch for each device, not for each two (docs/topologies.md)
   h100.tile_efficiency = {0.82, 0.66, 0.54};
   h100.kernel_s = 5.3e-6;
   h100.link_bytes_per_s = 457 * kGB;
@@ -60,6 +61,7 @@ std::vector<Device> make_devices() {
   mi300.memory_bytes = 192 * kGB;
   mi300.memory_bytes_per_s = 5.3 * kTB;
   mi300.host_bytes_per_s = 50 * kGB;
+  mi300.host_sharers = 1;
   mi300.tile_efficiency = {0.60, 0.55, 0.45};
   mi300.link_bytes_per_s = 336 * kGB;
   return {a100, small, h100, h800, h200, b200, mi300};
@@ -124,6 +126,7 @@ void read_device(YamlFields& fields, Device& d) {
   d.memory_bytes_per_s =
       kGB * fields.number("memory_gb_per_s", d.memory_bytes_per_s / kGB, kPositive);
   d.host_bytes_per_s = kGB * fields.number("host_gb_per_s", d.host_bytes_per_s / kGB, kPositive);
+  d.host_sharers = static_cast<int>(fields.integer("host_sharers", d.host_sharers, 1, 1000));
   d.memory_efficiency = fields.number("memory_efficiency", d.memory_efficiency, kShare);
   d.tile_efficiency[0] = fields.number("large_tiles", d.tile_efficiency[0], kShare);
   d.tile_efficiency[1] = fields.number("medium_tiles", d.tile_efficiency[1], kShare);
@@ -133,6 +136,7 @@ void read_device(YamlFields& fields, Device& d) {
   d.link_base_s = fields.number("link_base_s", d.link_base_s, kSeconds);
   d.link_rank_s = fields.number("link_rank_s", d.link_rank_s, kSeconds);
   d.link_floor_s = fields.number("link_floor_s", d.link_floor_s, kSeconds);
+  d.price_per_hour = fields.number("price_per_hour", d.price_per_hour, {0, 1e9});
   d.node = static_cast<int>(fields.integer("node", d.node, 1, 100'000));
 }
 
@@ -142,6 +146,21 @@ void read_network(YamlFields& fields, Network& n) {
   n.efficiency = fields.number("network_efficiency", n.efficiency, kShare);
   n.latency_s = fields.number("network_latency_s", n.latency_s, kSeconds);
 }
+
+Result<Machines> machines_of(YamlFields& fields) {
+  auto device = find_device(fields.text("device", "a100-80"));
+  if (!device.ok()) return device.error();
+  const auto network = find_network(fields.text("network", usual_network(*device).name));
+  if (!network.ok()) return network.error();
+  Machines machines{*device, *network, kHostMemory};
+  machines.device.name = fields.text("name", device->name);
+  read_device(fields, machines.device);
+  read_network(fields, machines.network);
+  machines.host_memory_bytes = kGB * fields.number("host_memory_gb", kHostMemory / kGB, {0, 1e9});
+  return machines;
+}
+
+constexpr const char* kKeysHint = "docs/planner.md lists the keys";
 
 }  // namespace
 
@@ -154,23 +173,54 @@ Result<Machines> parse_machines(const TextFile& file) {
     YamlFields fields(report, *root, "machines");
     Machines machines{devices()[0], networks()[0], kHostMemory};
     if (fields.is_map()) {
-      auto device = find_device(fields.text("device", "a100-80"));
-      if (!device.ok()) return device.error();
-      const auto network = find_network(fields.text("network", usual_network(*device).name));
-      if (!network.ok()) return network.error();
-      machines = {*device, *network, kHostMemory};
-      machines.device.name = fields.text("name", device->name);
-      read_device(fields, machines.device);
-      read_network(fields, machines.network);
-      machines.host_memory_bytes =
-          kGB * fields.number("host_memory_gb", kHostMemory / kGB, {0, 1e9});
+      const auto read = machines_of(fields);
+      if (!read.ok()) return read.error();
+      machines = *read;
       fields.done();
     }
-    if (!complaints.empty()) return complaints.error("docs/planner.md lists the keys");
+    if (!complaints.empty()) return complaints.error(kKeysHint);
     return machines;
   } catch (const std::exception& exception) {
     return yaml_error(file.path, exception);
   }
+}
+
+Result<std::vector<Pool>> parse_pools(const TextFile& file) {
+  const Result<YAML::Node> root = load_yaml(file);
+  if (!root.ok()) return root.error();
+  try {
+    std::vector<Pool> pools;
+    if (!root->IsMap() || !(*root)["pools"].IsDefined()) return pools;
+    Complaints complaints;
+    YamlReport report(file.path, complaints);
+    YamlFields fields(report, *root, "cluster");
+    for (const YAML::Node& node : fields.list("pools")) {
+      YamlFields pool(report, node, "pool");
+      if (!pool.is_map()) continue;
+      pool.require("devices");
+      const int count = static_cast<int>(pool.integer("devices", 1, 1, 1'000'000));
+      const auto machines = machines_of(pool);
+      if (!machines.ok()) return machines.error();
+      pool.done();
+      pools.push_back({*machines, count});
+    }
+    fields.done();
+    if (complaints.empty() && (pools.empty() || pools.size() > kMostPools)) {
+      fields.complain(
+          fmt::format("there are {} pools; 1 to {} can be planned for", pools.size(), kMostPools));
+    }
+    if (!complaints.empty()) return complaints.error(kKeysHint);
+    return pools;
+  } catch (const std::exception& exception) {
+    return yaml_error(file.path, exception);
+  }
+}
+
+Result<std::vector<Pool>> read_pools(const std::string& path) {
+  if (find_device(path).ok() || !is_file(path)) return std::vector<Pool>{};
+  const auto text = read_file(path, kMaxYamlBytes);
+  if (!text.ok()) return text.error();
+  return parse_pools({path, *text});
 }
 
 Result<Machines> find_machines(const std::string& name, const std::string& network) {

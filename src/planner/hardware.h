@@ -18,7 +18,8 @@ struct Device {
   int processors = 1;     // that tiles of a matrix product are dealt to
   double memory_bytes = 0;
   double memory_bytes_per_s = 0;
-  double host_bytes_per_s = 0;  // to and from the host's memory, per device
+  double host_bytes_per_s = 0;  // to and from the host's memory at once, each way
+  int host_sharers = 2;         // devices behind one uplink to the host
 
   // Share of the peak that a full wave reaches with tiles of 256x128, 128x128, and below.
   std::array<double, 3> tile_efficiency = {0.787, 0.770, 0.767};
@@ -32,6 +33,11 @@ struct Device {
   double link_rank_s = 2.5e-6;
   double link_floor_s = 12e-6;  // per device: no all-reduce is faster than n of these
   int node = 8;                 // devices of a node
+
+  double price_per_hour = 0;  // of one device, in any currency; 0: not known
+
+  // When all devices of a node use it.
+  double shared_host_bytes_per_s() const { return host_bytes_per_s / host_sharers; }
 };
 
 // Between nodes.
@@ -66,5 +72,15 @@ Result<Network> find_network(const std::string& name);
 // `network` "": the usual one.
 Result<Machines> find_machines(const std::string& name_or_path, const std::string& network);
 Result<Machines> parse_machines(const TextFile& file);
+
+// Devices of one kind among several.
+struct Pool {
+  Machines machines;
+  int devices = 1;
+};
+inline constexpr std::size_t kMostPools = 4;  // all orders of them are tried
+// YAML with a list `pools` of machines with `devices` each. Empty: `path` is no such file.
+Result<std::vector<Pool>> read_pools(const std::string& path);
+Result<std::vector<Pool>> parse_pools(const TextFile& file);
 
 }  // namespace weft::planner

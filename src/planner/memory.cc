@@ -148,6 +148,16 @@ void put_activations(MemoryUse& use, const Transformer& m, const Layout& l, cons
   }
 }
 
+MemoryUse whole_use(const Transformer& m, const Framework& f, const Layout& l, const Stage& stage,
+                    int index) {
+  MemoryUse use;
+  put_weights(use, m, f, l, stage);
+  put_activations(use, m, l, stage, index);
+  use.working += kBuffers;
+  use.allowance = kFragmentation * (use.activations + use.output + use.working);
+  return use;
+}
+
 }  // namespace
 
 double layer_activation_bytes(const Transformer& m, const Layout& l, bool with_experts) {
@@ -177,8 +187,8 @@ double held_micro_batches(const Layout& l, int stage) {
 MemoryUse memory_use(const Transformer& m, const Framework& f, const Layout& l, int index,
                      MemoryTerms terms) {
   CHECK(index >= 0 && index < l.pipeline);
-  MemoryUse use;
   if (terms == MemoryTerms::kPaper) {
+    MemoryUse use;
     // The paper counts the matrices alone, and layers as if they could be cut.
     const double h = m.hidden, share = double(m.layers) / l.pipeline;
     const double matrices = 4 * h * h + (m.gated ? 3.0 : 2.0) * h * m.ffn;
@@ -186,12 +196,18 @@ MemoryUse memory_use(const Transformer& m, const Framework& f, const Layout& l, 
     use.activations = held_micro_batches(l, index) * share * layer_activation_bytes(m, l, false);
     return use;
   }
-  const Stage stage = stage_of(m, l, index);
-  put_weights(use, m, f, l, stage);
-  put_activations(use, m, l, stage, index);
-  use.working += kBuffers;
-  use.allowance = kFragmentation * (use.activations + use.output + use.working);
-  return use;
+  return whole_use(m, f, l, stage_of(m, l, index), index);
+}
+
+MemoryUse slice_memory(const Transformer& m, const Framework& f, const Layout& l, int index,
+                       int from, int count) {
+  return whole_use(m, f, l, {count, from, from == 0, from + count == m.layers}, index);
+}
+
+double slice_weights(const Transformer& m, const Layout& l, int from, int count) {
+  const Weights w = layer_weights(m, l, from, count);
+  const bool end = from == 0 || from + count == m.layers;
+  return w.dense + w.experts + (end ? embedding_parameters(m) / l.tensor : 0);
 }
 
 MemoryUse most_memory(const Transformer& m, const Framework& f, const Layout& l,

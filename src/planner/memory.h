@@ -34,6 +34,11 @@ double held_micro_batches(const Layout& layout, int stage);
 // Requires: 0 <= stage < layout.pipeline.
 MemoryUse memory_use(const Transformer& model, const Framework& framework, const Layout& layout,
                      int stage, MemoryTerms terms = MemoryTerms::kOwn);
+// Of a stage with layers `from` to `from + count`, wherever the layout would cut them.
+MemoryUse slice_memory(const Transformer& model, const Framework& framework, const Layout& layout,
+                       int stage, int from, int count);
+// Weights that its device computes with, sharded or not.
+double slice_weights(const Transformer& model, const Layout& layout, int from, int count);
 // Of the stage that needs most: the first holds most micro-batches, the last the logits.
 MemoryUse most_memory(const Transformer& model, const Framework& framework, const Layout& layout,
                       MemoryTerms terms = MemoryTerms::kOwn);

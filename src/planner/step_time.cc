@@ -107,15 +107,56 @@ double device_weights(const Workload& work, const Layout& l) {
   return dense / l.tensor + mix.experts * routed / (double(l.tensor) * l.expert);
 }
 
+Group data_group(const Layout& l) {
+  const int members = l.data * l.context;
+  return {members, std::min(members, l.placement.data)};
+}
+
+// What of one pass's transfers to and from the host does not hide behind it. Devices share the
+// uplink to the host, and a device's own link carries its exchanges with other nodes as well. A
+// device keeps two layers' worth of what it offloads, so a transfer can wait for no other pass than
+// its own.
+Seconds offload_left(const Device& d, double bytes, Seconds exchange, Seconds pass) {
+  const Seconds uplink = bytes / d.shared_host_bytes_per_s();
+  const Seconds own_link = bytes / d.host_bytes_per_s + std::min(exchange, pass);
+  return std::max(0.0, std::max(uplink, own_link) - pass);
+}
+
+Seconds offload_of(const Workload& work, const Layout& l, const Stages& stages, double weights) {
+  if (!l.offload_weights && !l.offload_activations) return 0;
+  double out = 0, in = 0, moved = 0;  // bytes of a forward pass; of a backward pass the larger
+  if (l.offload_weights) in = moved = kHalf * weights;
+  if (l.offload_activations) {
+    const StageLayers counts = stage_layers(work.model, l.pipeline);
+    const bool experts = work.model.experts.count > 0;
+    out = std::max(counts.first, counts.middle) * layer_activation_bytes(work.model, l, experts);
+    moved += out;
+  }
+  const Group group = data_group(l);
+  const bool crosses = group.members > group.per_node;
+  const auto exchange = [&](int from_stage, double bytes) {
+    return crosses && l.zero >= from_stage ? gather_seconds(work.machines, group, weights * bytes)
+                                           : 0;
+  };
+  const Seconds gather = exchange(3, kHalf);
+  const Seconds reduce = exchange(2, work.framework.gradient_bytes);
+  const Device& d = work.machines.device;
+  const Seconds backward = stages.slowest.backward_input + stages.slowest.weight_gradient;
+  return l.micro_batches() * (offload_left(d, std::max(in, out), gather, stages.slowest.forward) +
+                              offload_left(d, moved, gather + reduce, backward));
+}
+
+}  // namespace
+
 // Gradients are reduced behind the last backward pass, weights gathered before the next forward
 // pass or, with ZeRO 3, before every pass.
-Seconds data_of(const Workload& work, const Layout& l, const Stages& stages, double weights) {
+Seconds data_time(const Workload& work, const Layout& l, const LayerTime& stage, double weights) {
   const Framework& f = work.framework;
   const Machines& machines = work.machines;
-  const Group group{l.data * l.context, std::min(l.data * l.context, l.placement.data)};
+  const Group group = data_group(l);
   const Transformer& m = work.model;
-  const Seconds forward = stages.slowest.forward;
-  const Seconds backward = stages.slowest.backward_input + stages.slowest.weight_gradient;
+  const Seconds forward = stage.forward;
+  const Seconds backward = stage.backward_input + stage.weight_gradient;
   const auto left = [&](Seconds exchange, Seconds beside) {
     return l.overlap_gradients ? exposed_seconds(exchange, beside) : exchange;
   };
@@ -138,30 +179,15 @@ Seconds data_of(const Workload& work, const Layout& l, const Stages& stages, dou
   return time;
 }
 
-Seconds optimizer_of(const Workload& work, const Layout& l, double weights) {
+Seconds optimizer_time(const Workload& work, const Layout& l, double weights) {
   const Device& d = work.machines.device;
   const double mine = l.zero >= 1 ? weights / (double(l.data) * l.context) : weights;
   const Seconds local =
       work.framework.optimizer_bytes * mine / (d.memory_bytes_per_s * d.memory_efficiency);
   if (!l.offload_optimizer) return local;
-  return std::max(local, 2 * kAdamBytes * mine / d.host_bytes_per_s);
+  // In and out at once: the link to the host has two directions.
+  return std::max(local, kAdamBytes * mine / d.shared_host_bytes_per_s());
 }
-
-// Transfers to the host that the passes beside them do not hide.
-Seconds offload_of(const Workload& work, const Layout& l, const Stages& stages, double weights) {
-  const double rate = work.machines.device.host_bytes_per_s;
-  const double micro_batches = l.micro_batches();
-  Seconds moved = 0;
-  if (l.offload_weights) moved += 2 * kHalf * weights / rate;
-  if (l.offload_activations) {
-    const int layers = stage_layers(work.model, l.pipeline).first;
-    const bool experts = work.model.experts.count > 0;
-    moved += 2 * layers * layer_activation_bytes(work.model, l, experts) / rate;
-  }
-  return micro_batches * std::max(0.0, moved - stages.slowest.total());
-}
-
-}  // namespace
 
 LayerTime chunk_time(const Workload& work, const Layout& l, const StepParts& parts, int chunk) {
   const Transformer& m = work.model;
@@ -175,9 +201,13 @@ LayerTime chunk_time(const Workload& work, const Layout& l, const StepParts& par
                    : last ? counts.last
                           : std::min(counts.middle, middle - before);
   const int from = first ? 0 : last ? m.layers - counts.last : counts.first + before;
-  LayerTime time = sum(parts, mix_of(m, from, mine));
-  if (first) add_embedding(time, parts.ends);
-  if (last) add_output(time, parts.ends);
+  return slice_time(work, parts, from, mine);
+}
+
+LayerTime slice_time(const Workload& work, const StepParts& parts, int from, int count) {
+  LayerTime time = sum(parts, mix_of(work.model, from, count));
+  if (from == 0) add_embedding(time, parts.ends);
+  if (from + count == work.model.layers) add_output(time, parts.ends);
   return time;
 }
 
@@ -249,8 +279,8 @@ StepTime step_time(const Workload& work, const Layout& l, const StepParts& parts
   time.bubble = bubble_of(l, stages);
   const Seconds send = send_time(work, l);
   time.pipeline = 2 * send * (micro_batches * l.chunks + l.pipeline - 1);
-  time.data = data_of(work, l, stages, weights);
-  time.optimizer = optimizer_of(work, l, weights);
+  time.data = data_time(work, l, stages.slowest, weights);
+  time.optimizer = optimizer_time(work, l, weights);
   time.offload = offload_of(work, l, stages, weights);
   time.other = work.framework.step_s;
   return time;

@@ -44,11 +44,19 @@ StepParts step_parts(const Workload& work, const Layout& layout);
 
 // Of chunk `chunk` of layout.pipeline * layout.chunks, with embedding and output where they are.
 LayerTime chunk_time(const Workload& work, const Layout& layout, const StepParts& parts, int chunk);
+// Of layers `from` to `from + count`, with embedding and output if they are first and last.
+LayerTime slice_time(const Workload& work, const StepParts& parts, int from, int count);
 // One activation, or its gradient, from stage to stage.
 Seconds send_time(const Workload& work, const Layout& layout);
 
 // Requires: check(layout, model).ok().  Cost: no allocation; about 100 floating-point operations.
 StepTime step_time(const Workload& work, const Layout& layout, const StepParts& parts);
 StepTime step_time(const Workload& work, const Layout& layout);
+
+// What comes once a step on a device with `weights` weights whose passes take `stage`: exchanges of
+// data ranks that nothing hides, and the optimizer.
+Seconds data_time(const Workload& work, const Layout& layout, const LayerTime& stage,
+                  double weights);
+Seconds optimizer_time(const Workload& work, const Layout& layout, double weights);
 
 }  // namespace weft::planner

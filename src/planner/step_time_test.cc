@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/exact_pipeline.h"
+#include "planner/memory.h"
 #include "planner/planner_testing.h"
 
 namespace weft::planner {
@@ -54,6 +55,30 @@ TEST(StepTime, UnevenStagesStayNearTheSolver) {
     const auto exact = exact_pipeline_seconds(work, l);
     ASSERT_TRUE(exact.ok()) << exact.error().text();
     EXPECT_NEAR(formula_pipeline_seconds(step_time(work, l)) / *exact, 1, 0.03) << layers;
+  }
+}
+
+// 1F1B on 4 stages and 8 micro-batches: stage s fills up to 4 - s micro-batches and empties again.
+TEST(ExactStep, MemoryOverTimeRisesToTheFormulasPeakAndFalls) {
+  const Transformer model = even_model();
+  const Machines machines = a100();
+  const Framework framework = software("megatron-lm");
+  const Workload work{model, machines, framework};
+  const Layout l = pipelined(PipelineKind::k1F1B, 1);
+  const auto exact = exact_step(work, l);
+  ASSERT_TRUE(exact.ok()) << exact.error().text();
+  EXPECT_NEAR(exact->time.total(),
+              exact->makespan + exact->time.data + exact->time.optimizer + exact->time.other, 1e-9);
+  for (int stage = 0; stage < 4; ++stage) {
+    const auto s = static_cast<std::size_t>(stage);
+    EXPECT_DOUBLE_EQ(exact->peak_activations[s], 4 - stage);
+    const MemoryUse use = memory_use(model, framework, l, stage);
+    EXPECT_NEAR(exact->memory[s].peak_bytes, use.total(), 1e-6 * use.total());
+    const auto& most = exact->memory[s].most_bytes;
+    const double rest = use.total() - 1.03 * use.activations;
+    EXPECT_NEAR(most.front(), rest + (stage == 0 ? 1.03 * use.activations / 4 : 0),
+                1e-6 * use.total());
+    EXPECT_LT(most.back(), use.total());
   }
 }
 
@@ -113,6 +138,37 @@ TEST(StepTime, TheHostBoundsSmallLayers) {
   EXPECT_DOUBLE_EQ(layer.forward, 1e-3 * block.forward_launches);
   EXPECT_NEAR(layer.total(), 1e-3 * (block.forward_launches + block.backward_launches), 1e-12);
   EXPECT_NEAR(layer.compute + layer.tensor + layer.recompute + layer.host, layer.total(), 1e-12);
+}
+
+// One micro-batch of one stage: what does not fit beside the two passes stays, by hand.
+TEST(StepTime, OffloadedActivationsShareTheWayToTheHost) {
+  const Transformer model = even_model();
+  Machines machines = a100();
+  const Framework framework = software("megatron-lm");
+  Layout l;
+  l.data = 16;
+  l.global_batch = 16;
+  l.offload_activations = true;
+  l = placed(l);
+  const Workload work{model, machines, framework};
+  const double bytes = model.layers * layer_activation_bytes(model, l, false);
+  const LayerTime layer = step_parts(work, l).dense;
+  const EndCost ends = step_parts(work, l).ends;
+  const Seconds forward = 24 * layer.forward + ends.embedding + ends.output_forward;
+  const Seconds backward =
+      24 * (layer.backward_input + layer.weight_gradient) + ends.output_backward;
+  const auto left = [&](double rate) {
+    machines.device.host_bytes_per_s = rate;
+    return step_time(work, l).offload;
+  };
+  EXPECT_EQ(left(1e12), 0);
+  const double slow = bytes / forward;  // alone as long as the forward pass, with two twice that
+  EXPECT_NEAR(left(slow), forward + std::max(0.0, 2 * forward - backward), 1e-6 * forward);
+  machines.device.host_sharers = 1;
+  EXPECT_NEAR(left(slow), 0, 1e-6 * forward);
+  // Gathering weights for every pass takes the device's own link meanwhile.
+  l.zero = 3;
+  EXPECT_GT(left(slow), 0.01 * forward);
 }
 
 // Megatron-LM's fused softmax serves multiples of four only (heads times samples on a device).
