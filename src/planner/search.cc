@@ -100,7 +100,7 @@ class Searcher {
       reject("device memory", count);
       if (memory_.total() < least_memory_) {
         least_memory_ = memory_.total();
-        answer_.nearest = Candidate{layout, {}, memory_};
+        answer_.nearest = Candidate{layout, {}, memory_, std::nullopt};
       }
       return true;
     }
@@ -140,7 +140,7 @@ class Searcher {
 
   Candidate candidate(const Slot& slot) const {
     return {slot.layout, step_time(work_, slot.layout),
-            most_memory(work_.model, work_.framework, slot.layout)};
+            most_memory(work_.model, work_.framework, slot.layout), std::nullopt};
   }
 
   void finish() {
@@ -185,6 +185,19 @@ Result<SearchAnswer> search(const Workload& work, const SearchQuestion& question
                  "use a number of devices with more divisors, or a larger batch"};
   }
   return answer;
+}
+
+void solve_best(const Workload& work, SearchAnswer& answer) {
+  for (Candidate& one : answer.ranked) {
+    auto exact = exact_step(work, one.layout, kExactOperations);
+    if (!exact.ok()) continue;
+    one.time = exact->time;
+    one.exact = std::move(*exact);
+  }
+  std::stable_sort(answer.ranked.begin(), answer.ranked.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     return seconds_per_sample(a) < seconds_per_sample(b);
+                   });
 }
 
 }  // namespace weft::planner

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/memory.h"
-#include "planner/step_time.h"
+#include "planner/exact_pipeline.h"
 
 namespace weft::planner {
 
@@ -29,6 +28,7 @@ struct Candidate {
   Layout layout;
   StepTime time;
   MemoryUse memory;
+  std::optional<ExactStep> exact = {};  // then `time` is its time
 
   Seconds seconds() const { return time.total(); }
 };
@@ -46,5 +46,16 @@ struct SearchAnswer {
 // The error says why not even one configuration could be made.
 // Cost: about 0.1 us for a configuration; memory does not grow with their number.
 Result<SearchAnswer> search(const Workload& work, const SearchQuestion& question);
+
+// Solves the pipelines of the ranked layouts exactly and ranks them anew by that. A layout whose
+// pipeline has more than kExactOperations operations, or no generator, keeps its closed form.
+// Cost: O(operations) for each.
+inline constexpr std::int64_t kExactOperations = 1'000'000;
+void solve_best(const Workload& work, SearchAnswer& answer);
+
+// By samples: a batch that did not divide was cut a little.
+inline double seconds_per_sample(const Candidate& one) {
+  return one.seconds() / one.layout.global_batch;
+}
 
 }  // namespace weft::planner

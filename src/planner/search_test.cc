@@ -100,5 +100,23 @@ TEST(Search, ImpossibleNumbersOfDevicesAreAnError) {
   EXPECT_NE(answer.error().what.find("1009 devices"), std::string::npos);
 }
 
+TEST(Search, TheBestAreSolvedExactly) {
+  const Setting setting{model_named("gpt3-13b")};
+  const Workload work = setting.work();
+  auto answer = search(work, {64, 256, SearchSpace::kOwn});
+  ASSERT_TRUE(answer.ok());
+  solve_best(work, *answer);
+  double before = 0;
+  for (const Candidate& one : answer->ranked) {
+    EXPECT_GE(seconds_per_sample(one), before);
+    before = seconds_per_sample(one);
+    ASSERT_TRUE(one.exact.has_value()) << describe(one.layout);
+    const StepTime formula = step_time(work, one.layout);
+    EXPECT_NEAR(one.seconds() / formula.total(), 1, 0.06) << describe(one.layout);
+    ASSERT_EQ(one.exact->memory.size(), static_cast<std::size_t>(one.layout.pipeline));
+    EXPECT_LE(one.exact->memory[0].peak_bytes, 1.001 * one.memory.total());
+  }
+}
+
 }  // namespace
 }  // namespace weft::planner
