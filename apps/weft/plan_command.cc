@@ -48,7 +48,8 @@ Verb add_plan_command(CLI::App& app) {
       "          weft plan energy --schedule 1f1b --stages 8 --microbatches 32 --watts 400");
   const std::vector<Verb> verbs = {add_plan_pipeline(*plan),  add_plan_evaluate(*plan),
                                    add_plan_calibrate(*plan), add_plan_search(*plan),
-                                   add_plan_goodput(*plan),   add_plan_energy(*plan)};
+                                   add_plan_goodput(*plan),   add_plan_energy(*plan),
+                                   add_plan_compare(*plan)};
   return {plan, [verbs] {
             for (const Verb& verb : verbs) {
               if (verb.app->parsed()) return verb.run();

@@ -21,6 +21,7 @@ Verb add_plan_energy(CLI::App& plan);
 Verb add_plan_evaluate(CLI::App& plan);
 Verb add_plan_calibrate(CLI::App& plan);
 Verb add_plan_search(CLI::App& plan);
+Verb add_plan_compare(CLI::App& plan);
 
 // The runs of several files. With more than one file, rows that name no set are of the set that is
 // their file's name. `sets`: only these, unless empty; the error names one that no row is of.
