@@ -38,6 +38,19 @@ TEST(PlanGoodput, WithoutStagesThreePoliciesAreCompared) {
   EXPECT_NE(result.out.find("is best"), std::string::npos) << result.out;
 }
 
+TEST(PlanGoodput, RacksThatTakeTimeToRepairAreSimulated) {
+  const Scratch scratch;
+  const std::string racks =
+      "plan goodput --nodes 64 --node-mtbf 1000h --checkpoint 60 --restart 600 --rack 8 "
+      "--rack-mtbf 4000h --rack-repair 4h --repair 4h --spares 16 --json";
+  EXPECT_EQ(run_weft(scratch, racks).code, 2);
+  const CommandResult result = run_weft(scratch, racks + " --simulate 5000");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_TRUE(json["policies"][0]["goodput"].is_null());
+  EXPECT_GT(json["policies"][0]["simulated"]["goodput"].get<double>(), 0.9);
+}
+
 TEST(PlanGoodput, BadInputIsNamed) {
   struct Row {
     const char* arguments;
@@ -53,6 +66,9 @@ TEST(PlanGoodput, BadInputIsNamed) {
            Row{"--nodes 8 --checkpoint 1 --restart 1 --node-mtbf 1h --policy gemini", "known are"},
            Row{"--nodes 8 --checkpoint 1 --restart 1 --node-mtbf 1h --stages 3", "of 3 nodes each"},
            Row{"--nodes 8 --checkpoint 1 --restart 1 --node-mtbf 1h --copies 9", "2 .. 8"},
+           Row{"--nodes 8 --checkpoint 1 --restart 1 --node-mtbf 1h --rack 3", "racks of 3 nodes"},
+           Row{"--nodes 8 --checkpoint 1 --restart 1 --node-mtbf 1h --rack 4",
+               "failures of a rack"},
        }) {
     const Scratch scratch;
     const CommandResult result = run_weft(scratch, std::string("plan goodput ") + row.arguments);

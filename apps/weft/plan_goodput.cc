@@ -41,7 +41,10 @@ struct GoodputArguments {
 struct GoodputRow {
   RecoveryInfo info;
   planner::Goodput expected;
+  bool closed = true;  // `expected` applies
   std::optional<planner::SimulatedGoodput> simulated;
+
+  double goodput() const { return closed ? expected.goodput : simulated->goodput; }
 };
 
 int fail(const Error& error) { return plan_fail("goodput", error); }
@@ -95,11 +98,17 @@ Result<std::vector<GoodputRow>> evaluate(GoodputArguments& a) {
     wanted.push_back(planner::recoveries()[static_cast<std::size_t>(*policy)]);
   }
   std::vector<GoodputRow> rows;
+  const bool closed = planner::has_closed_form(a.c);
+  if (!closed && a.simulate == 0) {
+    return Error{ErrorKind::kInvalidInput,
+                 "racks that take time to repair have no closed form; they need --simulate",
+                 "for instance --simulate 40000"};
+  }
   for (const RecoveryInfo& info : wanted) {
     if (const Status status = planner::check_case(a.c, info.policy); !status.ok()) {
       return status.error();
     }
-    GoodputRow row{info, planner::expected_goodput(a.c, info.policy), {}};
+    GoodputRow row{info, planner::expected_goodput(a.c, info.policy), closed, {}};
     if (a.simulate > 0) {
       row.simulated = planner::simulate_goodput(a.c, info.policy, a.simulate, a.seed);
     }
@@ -122,10 +131,10 @@ Table make_table(const std::vector<GoodputRow>& rows, bool simulated) {
     std::vector<std::string> cells = {
         std::string(row.info.name),
         std::isinf(g.interval_s) ? "never" : fmt::format("{:.0f}", g.interval_s),
-        percent(g.goodput)};
+        row.closed ? percent(g.goodput) : ""};
     if (row.simulated) cells.push_back(percent(row.simulated->goodput));
     for (const double part : {g.checkpoints, g.lost, g.recovery, g.waiting, g.degraded}) {
-      cells.push_back(percent(part));
+      cells.push_back(row.closed ? percent(part) : "");
     }
     table.row(std::move(cells));
   }
@@ -148,15 +157,14 @@ std::string story(const GoodputCase& c, const std::vector<GoodputRow>& rows) {
   std::string text = fmt::format(
       "a failure every {}; a checkpoint of {} every {:.0f} s (exact; Young {:.0f}, Daly {:.0f})\n",
       seconds_text(1 / c.failures_per_s()), seconds_text(c.checkpoint_s), i.exact, i.young, i.daly);
-  if (c.repair_s > 0) {
+  if (c.repair_s > 0 && planner::has_closed_form(c)) {
     text += fmt::format("{} spares keep a restarting job's wait for repairs within {} %\n",
                         planner::spares_for(c, kWaitingWanted), 100 * kWaitingWanted);
   }
-  const auto best = std::max_element(rows.begin(), rows.end(), [](auto& a, auto& b) {
-    return a.expected.goodput < b.expected.goodput;
-  });
+  const auto best = std::max_element(rows.begin(), rows.end(),
+                                     [](auto& a, auto& b) { return a.goodput() < b.goodput(); });
   return text + fmt::format("{} is best: {} % of the time is training\n", best->info.name,
-                            percent(best->expected.goodput));
+                            percent(best->goodput()));
 }
 
 std::string make_json(const GoodputArguments& a, const std::vector<FailingPart>& parts,
@@ -175,12 +183,12 @@ std::string make_json(const GoodputArguments& a, const std::vector<FailingPart>&
     Json one = {{"policy", row.info.name},
                 {"source", row.info.source},
                 {"interval_s", std::isinf(g.interval_s) ? Json() : Json(g.interval_s)},
-                {"goodput", g.goodput},
-                {"checkpoints", g.checkpoints},
-                {"lost", g.lost},
-                {"recovery", g.recovery},
-                {"waiting", g.waiting},
-                {"degraded", g.degraded}};
+                {"goodput", row.closed ? Json(g.goodput) : Json()},
+                {"checkpoints", row.closed ? Json(g.checkpoints) : Json()},
+                {"lost", row.closed ? Json(g.lost) : Json()},
+                {"recovery", row.closed ? Json(g.recovery) : Json()},
+                {"waiting", row.closed ? Json(g.waiting) : Json()},
+                {"degraded", row.closed ? Json(g.degraded) : Json()}};
     if (row.simulated) {
       one["simulated"] = {{"goodput", row.simulated->goodput},
                           {"seconds", row.simulated->seconds},
@@ -189,15 +197,17 @@ std::string make_json(const GoodputArguments& a, const std::vector<FailingPart>&
     }
     policies.push_back(std::move(one));
   }
-  const Json out = {{"schema", 1},
-                    {"nodes", a.c.nodes},
-                    {"mtbf_s", 1 / a.c.failures_per_s()},
-                    {"parts", std::move(causes)},
-                    {"young_interval_s", i.young},
-                    {"daly_interval_s", i.daly},
-                    {"exact_interval_s", i.exact},
-                    {"spares_wanted", planner::spares_for(a.c, kWaitingWanted)},
-                    {"policies", std::move(policies)}};
+  const Json out = {
+      {"schema", 1},
+      {"nodes", a.c.nodes},
+      {"mtbf_s", 1 / a.c.failures_per_s()},
+      {"parts", std::move(causes)},
+      {"young_interval_s", i.young},
+      {"daly_interval_s", i.daly},
+      {"exact_interval_s", i.exact},
+      {"spares_wanted",
+       planner::has_closed_form(a.c) ? Json(planner::spares_for(a.c, kWaitingWanted)) : Json()},
+      {"policies", std::move(policies)}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -234,6 +244,9 @@ void add_failures(CLI::App& app, GoodputArguments& a) {
   app.add_option(
       "--part", a.parts,
       "NAME:COUNT:MTBF, once per kind of thing in the job that fails (gpu:16384:50000h)");
+  app.add_option("--rack", a.c.rack_nodes, "nodes that a rack or a switch takes with it");
+  add_time(app, "--rack-mtbf", a.c.rack_mtbf_s, "mean time between failures of one rack");
+  add_time(app, "--rack-repair", a.c.rack_repair_s, "until a failed rack is back (0: at once)");
   app.add_option("--spares", a.c.spares, "nodes that stand by");
   add_time(app, "--repair", a.c.repair_s, "until a failed node is back (0: at once)");
   add_time(app, "--detect", a.c.detect_s, "from a failure to its discovery");
@@ -254,6 +267,7 @@ void add_policies(CLI::App& app, GoodputArguments& a, CLI::Option*& memory, CLI:
   memory = add_time(app, "--memory-restart", a.c.memory_restart_s,
                     "in-memory: from discovery to the first step (default: --restart)");
   app.add_option("--copies", a.c.copies, "in-memory: nodes that hold each checkpoint (default 2)");
+  app.add_flag("--copies-apart", a.c.copies_apart, "in-memory: never two of them in one rack");
   stages = app.add_option("--stages", a.c.stages, "nodes of one pipeline");
   app.add_option("--microbatches", a.c.micro_batches, "per pipeline and step");
   app.add_option("--least-nodes", a.c.least_nodes,

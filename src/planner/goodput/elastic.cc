@@ -125,6 +125,17 @@ bool is_fatal(const GoodputCase& c, Recovery policy, const std::vector<bool>& em
   return gone(first + (stage + 1) % c.stages) || gone(first + (stage + c.stages - 1) % c.stages);
 }
 
+bool rack_is_fatal(const GoodputCase& c, Recovery policy) {
+  std::vector<bool> empty(static_cast<std::size_t>(c.nodes));
+  for (int place = 0; place < c.rack_nodes; ++place) {
+    if (is_fatal(c, policy, empty, place)) return true;
+    empty[static_cast<std::size_t>(place)] = true;
+  }
+  return false;
+}
+
+bool loses_copies(const GoodputCase& c) { return c.rack_nodes >= c.copies && !c.copies_apart; }
+
 double fatal_probability(const GoodputCase& c, Recovery policy, int missing) {
   // That a given set of `size` other places has none empty, or only empty ones.
   const double others = c.nodes - 1;

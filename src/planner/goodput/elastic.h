@@ -27,6 +27,11 @@ double speed_at(const GoodputCase& goodput_case, Recovery policy, const std::vec
 bool is_fatal(const GoodputCase& goodput_case, Recovery policy, const std::vector<bool>& empty,
               int place);
 
+// The same for a whole rack, when nobody else is missing: its nodes are neighbouring places.
+bool rack_is_fatal(const GoodputCase& goodput_case, Recovery policy);
+// Whether a lost rack takes all copies of an in-memory checkpoint with it.
+bool loses_copies(const GoodputCase& goodput_case);
+
 // The probability of that when `missing` other places are empty, any with equal probability.
 double fatal_probability(const GoodputCase& goodput_case, Recovery policy, int missing);
 

@@ -72,9 +72,12 @@ Goodput in_memory(const GoodputCase& c) {
   const double pause = c.detect_s + c.memory_restart_s;
   const double recovering = std::expm1(rate * pause) / rate;  // failures begin it anew
   const double both = -std::expm1(-(c.copies - 1) / c.node_mtbf_s * recovering);
-  const Checkpointing memory{rate * (1 - both), c.memory_checkpoint_s, 0, 0, pause};
+  // A rack takes all copies of some checkpoint with it, unless they are kept apart.
+  const double racks = loses_copies(c) ? c.rack_failures_per_s() : 0;
+  const Checkpointing memory{(rate - racks) * (1 - both), c.memory_checkpoint_s, 0, 0, pause};
   const Goodput inner = split(memory, c.step_s);
-  const Checkpointing store{rate * both, c.checkpoint_s, 0, 0, c.detect_s + c.restart_s};
+  const Checkpointing store{(rate - racks) * both + racks, c.checkpoint_s, 0, 0,
+                            c.detect_s + c.restart_s};
   const double interval = interval_for(c, store);
   Goodput out = split(store, interval);
   const double useful = out.goodput;
@@ -91,10 +94,13 @@ Goodput going_on(const GoodputCase& c, Recovery policy) {
   const Shortage shortage = shortage_of(c);
   double fatal_rate = 0, up = 0, trained = 0, working = 0;
   double lost_steps = 0, redundant = 0;
+  const double racks = c.rack_failures_per_s();
+  const double fatal_racks = rack_is_fatal(c, policy) ? racks : 0;
   for (std::size_t away = 0; away < shortage.away.size(); ++away) {
     const int missing = std::max(0, static_cast<int>(away) - c.spares);
-    const double failing = (c.nodes - missing) / c.node_mtbf_s;
-    const double fatal = failing * fatal_probability(c, policy, missing);
+    const double alone = (c.nodes - missing) / c.node_mtbf_s;
+    const double failing = alone + racks;
+    const double fatal = alone * fatal_probability(c, policy, missing) + fatal_racks;
     const double returning =
         missing > 0 && c.repair_s > 0 ? static_cast<double>(away) / c.repair_s : 0;
     const double speed = elastic_speed(c, policy, missing);
@@ -168,6 +174,14 @@ Status check_case(const GoodputCase& c, Recovery policy) {
                                     {"redundancy", c.redundancy}}) {
     check_number(complaints, name, value, false);
   }
+  if (c.rack_nodes < 0 || c.rack_nodes > c.nodes ||
+      (c.rack_nodes > 0 && c.nodes % c.rack_nodes != 0)) {
+    complaints.add(fmt::format("{} nodes cannot be racks of {} nodes each", c.nodes, c.rack_nodes));
+  }
+  if (c.rack_nodes > 0) {
+    check_number(complaints, "the mean time between failures of a rack", c.rack_mtbf_s, true);
+    check_number(complaints, "rack-repair", c.rack_repair_s, false);
+  }
   if (policy == Recovery::kInMemory && (c.copies < 2 || c.copies > c.nodes)) {
     complaints.add(
         fmt::format("copies is {}; it must lie in 2 .. {} (the nodes)", c.copies, c.nodes));
@@ -186,6 +200,10 @@ Status check_case(const GoodputCase& c, Recovery policy) {
     }
   }
   return complaints.empty() ? Status() : Status(complaints.error());
+}
+
+bool has_closed_form(const GoodputCase& c) {
+  return c.rack_nodes == 0 || (c.repair_s == 0 && c.rack_repair_s == 0);
 }
 
 Goodput expected_goodput(const GoodputCase& c, Recovery policy) {

@@ -36,10 +36,14 @@ struct FailingPart {
 };
 
 struct GoodputCase {
-  int nodes = 1;                // that the job runs on
-  double node_mtbf_s = 0;       // of one node, whatever of it fails
-  int spares = 0;               // nodes that stand by
-  double repair_s = 0;          // mean time until a failed node is back
+  int nodes = 1;           // that the job runs on
+  double node_mtbf_s = 0;  // of one node, whatever of it fails
+  int spares = 0;          // nodes that stand by
+  double repair_s = 0;     // mean time until a failed node is back
+  // Racks, or whatever takes neighbouring nodes with it when it fails: a switch, a power supply.
+  int rack_nodes = 0;           // nodes of each; 0: nodes fail alone
+  double rack_mtbf_s = 0;       // of one rack, beside what its nodes fail by themselves
+  double rack_repair_s = 0;     // mean time until a failed rack's nodes are back, all at once
   double detect_s = 0;          // from a failure to its discovery; nothing is done meanwhile
   double restart_s = 0;         // from discovery to the first step after a restart from the store
   double checkpoint_s = 0;      // to write a checkpoint to the store
@@ -50,13 +54,18 @@ struct GoodputCase {
   double memory_checkpoint_s = 0;  // in-memory: standstill per step
   double memory_restart_s = 0;     // in-memory: from discovery to the first step
   int copies = 2;                  // in-memory: nodes that hold a checkpoint, its owner among them
+  bool copies_apart = false;       // in-memory: no two of a checkpoint's copies in one rack
   int stages = 1;                  // nodes of one pipeline
   int micro_batches = 1;           // per pipeline and step
   int least_nodes = 0;             // templates: below this nothing fits; 0: one pipeline
   double reconfigure_s = 0;        // templates, redundant, rerouted: per failure and per return
   double redundancy = 0;           // redundant: part by which doing work twice slows training
 
-  double failures_per_s() const { return nodes / node_mtbf_s; }
+  double rack_failures_per_s() const {
+    return rack_nodes > 0 ? double(nodes) / rack_nodes / rack_mtbf_s : 0;
+  }
+  // Of the job: nodes and racks.
+  double failures_per_s() const { return nodes / node_mtbf_s + rack_failures_per_s(); }
   int pipelines() const { return nodes / stages; }
 };
 
@@ -73,6 +82,10 @@ struct Goodput {
   double waiting = 0;      // for a node to come back from repair
   double degraded = 0;     // nodes that are missing or idle while training goes on
 };
+
+// Whether expected_goodput() is more than a guide: what lacks while several nodes of a rack are
+// away has no closed form; that takes the simulation.
+bool has_closed_form(const GoodputCase& goodput_case);
 
 // Requires: check_case() is ok.  Cost: O(spares + nodes that are ever missing at once).
 Goodput expected_goodput(const GoodputCase& goodput_case, Recovery policy);

@@ -187,5 +187,65 @@ TEST(Goodput, BadCasesAreNamed) {
   EXPECT_EQ(recovery_named("template").error().hint, "did you mean 'templates'?");
 }
 
+// A rack of 16 nodes fails as often as a node does; without repair times both forms apply.
+TEST(Racks, ClosedFormsAndSimulationAgree) {
+  GoodputCase c = llama3();
+  c.repair_s = 0;
+  c.spares = 0;
+  c.rack_nodes = 16;
+  c.rack_mtbf_s = c.node_mtbf_s;
+  c.memory_restart_s = 60;
+  c.memory_checkpoint_s = 0.1;
+  c.reconfigure_s = 60;
+  c.redundancy = 0.05;
+  c.snapshot_s = 1;
+  ASSERT_TRUE(has_closed_form(c));
+  for (const bool apart : {false, true}) {
+    c.copies_apart = apart;
+    for (const RecoveryInfo& info : recoveries()) {
+      ASSERT_TRUE(check_case(c, info.policy).ok());
+      const double closed = expected_goodput(c, info.policy).goodput;
+      const double simulated = simulate_goodput(c, info.policy, 40000, 7).goodput;
+      EXPECT_NEAR(simulated / closed, 1, 0.01) << info.name << (apart ? " apart" : "");
+    }
+  }
+}
+
+// Rare racks change little for who restarts anyway, and much for who relies on neighbours.
+TEST(Racks, TakeCopiesWithThemUnlessTheseAreApart) {
+  GoodputCase c = llama3();
+  c.memory_restart_s = 30;
+  c.rack_nodes = 16;
+  c.rack_mtbf_s = c.node_mtbf_s;
+  c.rack_repair_s = 4 * kHour;
+  c.spares = 64;
+  EXPECT_FALSE(has_closed_form(c));
+  const auto simulated = [&](Recovery policy) {
+    return simulate_goodput(c, policy, 20000, 3).goodput;
+  };
+  const double together = simulated(Recovery::kInMemory);
+  c.copies_apart = true;
+  EXPECT_GT(simulated(Recovery::kInMemory), together + 0.005);
+}
+
+// 4 racks of 4 nodes and no spare: while a rack is away a job of templates runs on what is left.
+TEST(Racks, ARackThatIsAwayIsMissingWhole) {
+  GoodputCase c;
+  c.nodes = 16;
+  c.node_mtbf_s = 1e12;
+  c.rack_nodes = 4;
+  c.rack_mtbf_s = 4 * kDay;
+  c.rack_repair_s = kDay / 10;
+  c.stages = 4;
+  c.micro_batches = 8;
+  c.checkpoint_s = 1;
+  c.restart_s = 1;
+  c.reconfigure_s = 1;
+  // By hand: racks fail one a day in all and are away a tenth of a day; a quarter of the speed
+  // each.
+  const double goodput = simulate_goodput(c, Recovery::kTemplates, 20000, 5).goodput;
+  EXPECT_NEAR(goodput, 1 - 0.25 * 0.1, 0.002);
+}
+
 }  // namespace
 }  // namespace weft::planner

@@ -16,11 +16,19 @@ namespace {
 // Nodes that stand by, and those that come back to them.
 class Pool {
  public:
-  Pool(const GoodputCase& c, Random& random) : c_(c), random_(random), free_(c.spares) {}
+  Pool(const GoodputCase& c, Random& random) : random_(random), free_(c.spares) {}
 
-  // Replaces a node that fails now; gives back when a node is there.
-  double replace(double now) {
-    back_.push(now + (c_.repair_s > 0 ? random_.exponential(c_.repair_s) : 0));
+  // Replaces `nodes` that fail together now and are repaired together in `repair_s` on average;
+  // gives back when all are there.
+  double replace(double now, int nodes, double repair_s) {
+    const double repaired = now + (repair_s > 0 ? random_.exponential(repair_s) : 0);
+    for (int i = 0; i < nodes; ++i) back_.push(repaired);
+    for (int i = 0; i < nodes; ++i) now = std::max(now, one(now));
+    return now;
+  }
+
+ private:
+  double one(double now) {
     while (!back_.empty() && back_.top() <= now) {
       back_.pop();
       ++free_;
@@ -34,8 +42,6 @@ class Pool {
     return at;
   }
 
- private:
-  const GoodputCase& c_;
   Random& random_;
   int free_;
   std::priority_queue<double, std::vector<double>, std::greater<>> back_;
@@ -98,10 +104,17 @@ class Restarting {
     return next < pause;
   }
 
+  bool is_rack() { return random_.chance(c_.rack_failures_per_s() / c_.failures_per_s()); }
+
+  void lose(bool rack) {
+    ++failures_;
+    now_ = rack ? pool_.replace(now_, c_.rack_nodes, c_.rack_repair_s)
+                : pool_.replace(now_, 1, c_.repair_s);
+  }
+
   void recover(double restart_s) {
     do {
-      ++failures_;
-      now_ = pool_.replace(now_);
+      lose(is_rack());
     } while (fails_within(c_.detect_s + restart_s));
   }
 
@@ -112,17 +125,18 @@ class Restarting {
              static_cast<std::uint64_t>(c_.copies);
     };
     do {
+      const bool rack = is_rack();
       // The owner of a copy that is already lost cannot be lost again.
       const bool other = random_.chance((c_.copies - 1.0) / c_.copies);
       const std::uint64_t hit = group();
-      if (groups.contains(hit) && other) {
+      if (rack ? loses_copies(c_) : groups.contains(hit) && other) {
         in_memory_ = 0;
-        recover(c_.restart_s);
+        lose(rack);
+        if (fails_within(c_.detect_s + c_.restart_s)) recover(c_.restart_s);
         return;
       }
-      groups.insert(hit);
-      ++failures_;
-      now_ = pool_.replace(now_);
+      if (!rack) groups.insert(hit);
+      lose(rack);
     } while (fails_within(c_.detect_s + c_.memory_restart_s));
   }
 
@@ -147,12 +161,25 @@ class GoingOn {
 
   SimulatedGoodput run(long failures) {
     while (failures_ < failures) {
+      const double racks = c_.rack_failures_per_s();
       const double failing = (c_.nodes - missing_) / c_.node_mtbf_s;
-      const double returning = c_.repair_s > 0 ? away_ / c_.repair_s : 0;
-      const double next = now_ + random_.exponential(1 / (failing + returning));
+      const double returning = c_.repair_s > 0 ? (away_ - in_racks_) / c_.repair_s : 0;
+      const double rack_returning =
+          c_.rack_repair_s > 0 ? static_cast<double>(racks_.size()) / c_.rack_repair_s : 0;
+      const double rate = racks + failing + returning + rack_returning;
+      const double next = now_ + random_.exponential(1 / rate);
       train(next);
       now_ = next;
-      random_.chance(failing / (failing + returning)) ? fail() : come_back();
+      double which = random_.uniform() * rate;
+      if ((which -= failing) < 0) {
+        fail();
+      } else if ((which -= racks) < 0) {
+        fail_rack();
+      } else if ((which -= returning) < 0) {
+        come_back();
+      } else {
+        rack_comes_back();
+      }
     }
     return {(safe_ + done_) / now_, now_, failures_};
   }
@@ -180,13 +207,51 @@ class GoingOn {
     do {
       place = static_cast<int>(random_.below(static_cast<std::uint64_t>(c_.nodes)));
     } while (empty_[static_cast<std::size_t>(place)]);
+    pause(lose(place, c_.repair_s));
+  }
+
+  // Whether the job cannot go on without this place.
+  bool lose(int place, double repair_s) {
     const bool fatal = is_fatal(c_, policy_, empty_, place);
-    ++away_;
-    if (c_.repair_s == 0) --away_;
-    if (away_ > c_.spares) {
+    if (repair_s > 0 && ++away_ > c_.spares) {
       empty_[static_cast<std::size_t>(place)] = true;
       ++missing_;
     }
+    return fatal;
+  }
+
+  // All nodes of a rack at once. Whether that is fatal shows with all of them gone; spares fill in
+  // afterwards.
+  void fail_rack() {
+    ++failures_;
+    const std::uint64_t racks = static_cast<std::uint64_t>(c_.nodes / c_.rack_nodes);
+    const int first = static_cast<int>(random_.below(racks)) * c_.rack_nodes;
+    std::vector<bool> gone = empty_;
+    bool fatal = false;
+    int lost = 0;
+    for (int place = first; place < first + c_.rack_nodes; ++place) {
+      if (empty_[static_cast<std::size_t>(place)]) continue;
+      fatal |= is_fatal(c_, policy_, gone, place);
+      gone[static_cast<std::size_t>(place)] = true;
+      lose(place, c_.rack_repair_s);
+      ++lost;
+    }
+    if (c_.rack_repair_s > 0) {
+      racks_.push_back(lost);
+      in_racks_ += lost;
+    }
+    pause(fatal);
+  }
+
+  void rack_comes_back() {
+    const std::size_t which = random_.below(racks_.size());
+    const int nodes = racks_[which];
+    racks_.erase(racks_.begin() + static_cast<std::ptrdiff_t>(which));
+    in_racks_ -= nodes;
+    for (int i = 0; i < nodes; ++i) come_back();
+  }
+
+  void pause(bool fatal) {
     if (!fatal) {
       done_ -= std::fmod(done_, c_.step_s);
       paused_until_ = std::max(paused_until_, now_ + c_.detect_s + c_.reconfigure_s);
@@ -227,7 +292,8 @@ class GoingOn {
   double interval_s_;
   Random& random_;
   std::vector<bool> empty_;
-  int away_ = 0, missing_ = 0;
+  std::vector<int> racks_;  // nodes of each rack that is away
+  int away_ = 0, in_racks_ = 0, missing_ = 0;
   double now_ = 0, paused_until_ = 0, safe_ = 0, done_ = 0;
   long failures_ = 0;
 };

@@ -13,9 +13,10 @@ struct SimulatedGoodput {
   long failures = 0;
 };
 
-// Runs until so many failures have happened. Failures strike single nodes with exponential times
-// between them; repairs take exponential times. The interval is that of expected_goodput().
-// Requires: check_case() is ok, failures > 0.  Cost: O(failures * (checkpoints between two)).
+// Runs until so many failures have happened. Failures strike single nodes, or racks, with
+// exponential times between them; repairs take exponential times. The interval is that of
+// expected_goodput(). Requires: check_case() is ok, failures > 0.  Cost: O(failures * (checkpoints
+// between two)).
 SimulatedGoodput simulate_goodput(const GoodputCase& goodput_case, Recovery policy, long failures,
                                   std::uint64_t seed);
 
