@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/progress.h"
+#include "base/stopwatch.h"
 #include "base/table.h"
 #include "energy_chart.h"
 #include "option_checks.h"
@@ -25,7 +27,7 @@ struct EnergyArguments {
   std::string schedule, read, choices, svg, write;
   pipeline::Request request;
   std::vector<double> times = {1, 1, 1}, chunk_scale, deadlines;
-  double transfer = 0;
+  double transfer = 0, time_limit_s = 0;
   planner::ClockModel model = {{1, 0.9, 0.8, 0.7, 0.6, 0.5}, 1, 0, 0};
   int points = 9;
   bool json = false, csv = false, markdown = false;
@@ -111,6 +113,7 @@ std::string make_json(const pipeline::Schedule& schedule, const planner::EnergyF
                     {"fastest_s", f.fastest_s},
                     {"fastest_joules", f.fastest_joules},
                     {"cheapest_s", f.cheapest_s},
+                    {"stopped", f.stopped},
                     {"points", std::move(points)}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -121,10 +124,12 @@ std::string verdict(const planner::EnergyFrontier& f) {
   const auto saved = [&](const planner::EnergyPoint& point) {
     return 100 * (1 - point.joules / f.fastest_joules);
   };
-  return fmt::format(
-      "{:.2f} % less energy at {:.2f} % more time; the least is {:.2f} % less at {:.2f} % more\n",
-      saved(f.points[0]), 100 * (f.points[0].seconds / f.fastest_s - 1), saved(*best),
-      100 * (best->seconds / f.fastest_s - 1));
+  return (f.stopped ? "stopped at the time limit: faster points are missing\n" : "") +
+         fmt::format(
+             "{:.2f} % less energy at {:.2f} % more time; the least is {:.2f} % less at {:.2f} % "
+             "more\n",
+             saved(f.points[0]), 100 * (f.points[0].seconds / f.fastest_s - 1), saved(*best),
+             100 * (best->seconds / f.fastest_s - 1));
 }
 
 int run(const EnergyArguments& a) {
@@ -133,7 +138,13 @@ int run(const EnergyArguments& a) {
   if (a.read.empty() || a.model.idle_watts > 0) schedule->idle_watts = a.model.idle_watts;
   const auto table = find_clocks(a, *schedule);
   if (!table.ok()) return fail(table.error());
-  const auto frontier = planner::energy_frontier(*schedule, *table, a.points, a.deadlines);
+  ProgressLine progress;
+  const double began = thread_cpu_seconds();
+  const auto frontier =
+      planner::energy_frontier(*schedule, *table, a.points, a.deadlines, [&](double part) {
+        progress.show(part, 1, "from the cheapest clocks to the fastest");
+        return a.time_limit_s <= 0 || thread_cpu_seconds() - began < a.time_limit_s;
+      });
   if (!frontier.ok()) return fail(frontier.error());
   if (!(frontier->fastest_joules > 0)) return fail(bad("no operation takes any energy"));
   if (!a.write.empty() && frontier->points.size() != 1) {
@@ -195,6 +206,9 @@ Verb add_plan_energy(CLI::App& plan) {
       ->check(whole_number_from(1, 1000));
   app->add_option("--deadline", a->deadlines, "seconds per step, in place of --points")
       ->delimiter(',')
+      ->check(number_from(0, 1e9));
+  app->add_option("--time-limit", a->time_limit_s,
+                  "CPU seconds after which it ends with what it has (default: none)")
       ->check(number_from(0, 1e9));
   app->add_option("--svg", a->svg, "draw the frontier");
   app->add_option("--write", a->write, "with one --deadline: the schedule at the chosen clocks");

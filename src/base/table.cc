@@ -80,6 +80,41 @@ std::string Table::csv() const {
   return out;
 }
 
+std::string escaped_text(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string Table::html() const {
+  std::string out = "<table>\n";
+  const auto line = [&](const std::vector<std::string>& cells, const char* tag) {
+    out += "<tr>";
+    for (size_t i = 0; i < cells.size(); ++i) {
+      out += fmt::format("<{}{}>{}</{}>", tag, left_[i] ? " class=\"left\"" : "",
+                         escaped_text(cells[i]), tag);
+    }
+    out += "</tr>\n";
+  };
+  line(headings_, "th");
+  for (const auto& row : rows_) line(row, "td");
+  return out + "</table>\n";
+}
+
 std::string three_digits(double value) {
   if (!std::isfinite(value)) return "-";
   if (value == 0) return "0";

@@ -14,6 +14,8 @@ class Table {
   std::string text() const;
   std::string markdown() const;
   std::string csv() const;
+  // A table element; cells are shown as text whatever they hold.
+  std::string html() const;
 
  private:
   std::vector<std::string> headings_;
@@ -23,6 +25,9 @@ class Table {
 
 // A cell of a CSV file, in quotes where it needs them (RFC 4180).
 std::string csv_cell(const std::string& cell);
+
+// Text inside an element or a quoted attribute of HTML or SVG.
+std::string escaped_text(const std::string& text);
 
 // Three significant digits, no exponent between 0.001 and 10 million: "6210", "0.823", "12.3".
 std::string three_digits(double value);

@@ -149,13 +149,15 @@ std::int64_t CostCurve::step() const {
   return most;
 }
 
-void CostCurve::shorten_to(std::int64_t target, double most_rate) {
+bool CostCurve::shorten_to(std::int64_t target, double most_rate,
+                           const std::function<bool()>& go_on) {
   while (time_[1] > target && !shortest_) {
+    if (go_on && !go_on()) return false;
     if (spread()) {
       shortest_ = !augment();
       continue;
     }
-    if (static_cast<double>(value_) >= most_rate) return;
+    if (static_cast<double>(value_) >= most_rate) return true;
     const std::int64_t ticks = std::min(step(), time_[1] - target);
     for (std::size_t event = 0; event < time_.size(); ++event) {
       if (from_[event] == kUnlabelled) time_[event] -= ticks;
@@ -163,6 +165,7 @@ void CostCurve::shorten_to(std::int64_t target, double most_rate) {
     cost_ += static_cast<double>(ticks) * static_cast<double>(value_);
     open_ = reached_;  // labels stay; the cut's activities may now take more
   }
+  return true;
 }
 
 }  // namespace weft::planner

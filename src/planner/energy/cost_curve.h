@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -35,7 +36,10 @@ class CostCurve {
 
   // Shortens to `target` ticks or to the least possible, whichever is longer, but not at more than
   // `most_rate` per tick.  Cost: O(activities) for each augmentation of the flow and each cut.
-  void shorten_to(std::int64_t target, double most_rate = std::numeric_limits<double>::infinity());
+  // Stops, and can be called again, when `go_on` (asked at each of these) says no; whether it did
+  // not.
+  bool shorten_to(std::int64_t target, double most_rate = std::numeric_limits<double>::infinity(),
+                  const std::function<bool()>& go_on = {});
 
  private:
   struct Bounds {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "pipeline/solve.h"
@@ -20,6 +21,7 @@ using pipeline::Op;
 // time of all operations together, nine of the steepest slope.
 constexpr double kTicks = 1e12;
 constexpr double kSlopes = 1e9;
+constexpr double kNoRate = std::numeric_limits<double>::infinity();
 
 const std::vector<ClockChoice>* choices_of(const ClockTable& table, const Op& op) {
   if (!computes(op.kind)) return nullptr;
@@ -61,7 +63,8 @@ class Frontier {
   Frontier(const pipeline::Schedule& schedule, const ClockTable& table)
       : s_(schedule), table_(table) {}
 
-  Result<EnergyFrontier> run(int points, const std::vector<double>& deadlines_s) {
+  Result<EnergyFrontier> run(int points, const std::vector<double>& deadlines_s,
+                             const EnergyWatch& watch) {
     scale();
     auto network = network_of(s_, tick_s_);
     if (!network.ok()) return network.error();
@@ -74,8 +77,14 @@ class Frontier {
     out.fastest_s = fastest->makespan;
     out.fastest_joules = fastest->total_joules;
     CostCurve curve(net_.events, net_.activities);
+    const double longest = static_cast<double>(curve.length()) * tick_s_;
+    const auto go_on = [&] {
+      const double now = static_cast<double>(curve.length()) * tick_s_;
+      return !watch || watch((longest - now) / std::max(longest - out.fastest_s, tick_s_));
+    };
     // Longer steps cost more in waiting than they save.
-    curve.shorten_to(0, s_.idle_watts * static_cast<double>(s_.programs.size()) / slope_unit_);
+    const double waiting = s_.idle_watts * static_cast<double>(s_.programs.size());
+    out.stopped = !curve.shorten_to(0, waiting / slope_unit_, go_on);
     out.cheapest_s = static_cast<double>(curve.length()) * tick_s_;
     std::vector<double> targets = deadlines_s;
     for (int i = 0; i < points && deadlines_s.empty(); ++i) {
@@ -90,8 +99,16 @@ class Frontier {
             fmt::format("a step cannot take {} s; the fastest takes {} s", target, out.fastest_s),
             ""};
       }
-      curve.shorten_to(ticks(target) + rounding_);
+      if (out.stopped || !curve.shorten_to(ticks(target) + rounding_, kNoRate, go_on)) {
+        out.stopped = true;
+        break;
+      }
       out.points.push_back(point(curve));
+    }
+    if (out.points.empty()) {
+      return Error{ErrorKind::kUnsupported,
+                   "the search was stopped before it found its first point",
+                   "give it more time, or fewer stages and micro-batches"};
     }
     std::reverse(out.points.begin(), out.points.end());
     return out;
@@ -238,9 +255,10 @@ class Frontier {
 }  // namespace
 
 Result<EnergyFrontier> energy_frontier(const pipeline::Schedule& schedule, const ClockTable& table,
-                                       int points, const std::vector<double>& deadlines_s) {
+                                       int points, const std::vector<double>& deadlines_s,
+                                       const EnergyWatch& watch) {
   CHECK(points >= 1);
-  return Frontier(schedule, table).run(points, deadlines_s);
+  return Frontier(schedule, table).run(points, deadlines_s, watch);
 }
 
 }  // namespace weft::planner

@@ -1,6 +1,7 @@
 // The time-energy frontier of a pipeline: operations that nothing waits for run at lower clocks.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -51,13 +52,19 @@ struct EnergyFrontier {
   double fastest_s = 0, fastest_joules = 0;  // everything at its fastest choice
   double cheapest_s = 0;                     // more time than this saves no energy
   std::vector<EnergyPoint> points;           // from fast to cheap
+  bool stopped = false;                      // before the faster points were found
 };
+
+// Told how far the search has come (0 to 1); false stops it. What was found until then is kept.
+using EnergyWatch = std::function<bool(double part)>;
 
 // `points` of the frontier from the least time to the cheapest, evenly spaced; or those of the
 // given `deadlines_s`, none beyond the cheapest. Energy is that of the operations and of waiting at
 // the schedule's idle_watts. The error names what is not supported (listed transfers, offload) or a
-// deadline out of reach. Requires: verify() is ok.  Cost: see cost_curve.h.
+// deadline out of reach, or that it was stopped before the first point. Requires: verify() is ok.
+// Cost: see cost_curve.h.
 Result<EnergyFrontier> energy_frontier(const pipeline::Schedule& schedule, const ClockTable& table,
-                                       int points, const std::vector<double>& deadlines_s = {});
+                                       int points, const std::vector<double>& deadlines_s = {},
+                                       const EnergyWatch& watch = {});
 
 }  // namespace weft::planner

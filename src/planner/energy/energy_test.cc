@@ -192,5 +192,30 @@ TEST(Energy, ClocksAreReadFromCsv) {
   }
 }
 
+TEST(EnergyFrontier, AStoppedSearchKeepsWhatItHas) {
+  Schedule schedule = *pipeline::generate("1f1b", {.stages = 8, .micro_batches = 32});
+  ASSERT_TRUE(apply_costs(schedule, even_costs(schedule, {1, 1, 1, 400})).ok());
+  schedule.idle_watts = 100;
+  const ClockTable table = model_clocks(schedule, {{1, 0.9, 0.8, 0.7}, 1, 400, 100});
+  const auto whole = energy_frontier(schedule, table, 9);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_FALSE(whole->stopped);
+  double last = 0;
+  const auto half = energy_frontier(schedule, table, 9, {}, [&](double part) {
+    EXPECT_GE(part, last);
+    last = part;
+    return part < 0.7;
+  });
+  ASSERT_TRUE(half.ok()) << half.error().text();
+  EXPECT_TRUE(half->stopped);
+  ASSERT_LT(half->points.size(), whole->points.size());
+  // From the cheap end the points are the same.
+  for (std::size_t k = 1; k <= half->points.size(); ++k) {
+    EXPECT_DOUBLE_EQ(half->points[half->points.size() - k].joules,
+                     whole->points[whole->points.size() - k].joules);
+  }
+  EXPECT_FALSE(energy_frontier(schedule, table, 9, {}, [](double) { return false; }).ok());
+}
+
 }  // namespace
 }  // namespace weft::planner
