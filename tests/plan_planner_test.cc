@@ -96,6 +96,78 @@ TEST(PlanSearch, PicturesAndFlags) {
   EXPECT_NE(slurp(svg).find("<svg"), std::string::npos);
 }
 
+TEST(PlanSearch, TheBestIsSolvedExactlyAndReported) {
+  const Scratch scratch;
+  const std::string page = scratch.path("plan.html");
+  const CommandResult result =
+      run_weft(scratch,
+               "plan search gpt3-13b --devices 32,64 --batch 256 --device a100-80,h100 "
+               "--price 2,4 --json --report " +
+                   page);
+  ASSERT_EQ(result.code, 0) << result.err;
+  const json out = json::parse(result.out);
+  for (const char* which : {"best", "runner_up"}) {
+    const json& one = out[which];
+    ASSERT_FALSE(one["exact"].is_null()) << one["layout"];
+    EXPECT_GT(one["exact"]["makespan"].get<double>(), 0.5 * one["step_s"].get<double>());
+    EXPECT_EQ(one["exact"]["peak_activations"].size(), one["pipeline"].get<std::size_t>());
+    ASSERT_EQ(one["exact"]["memory"].size(), one["pipeline"].get<std::size_t>());
+    EXPECT_GT(one["exact"]["memory"][0]["peak_bytes"].get<double>(), 1e9);
+  }
+  ASSERT_EQ(out["offers"].size(), 4u);
+  EXPECT_EQ(out["device"], "h100");
+  EXPECT_EQ(out["devices"], 64);
+  EXPECT_EQ(out["cost_unit"], "money");
+  ASSERT_GT(out["pareto"].size(), 1u);
+  double cheapest = 1e18;
+  for (const json& point : out["pareto"]) {
+    cheapest = std::min(cheapest, point["cost_per_step"].get<double>());
+  }
+  for (const json& offer : out["offers"]) EXPECT_LE(cheapest, offer["cost_per_step"].get<double>());
+  const std::string html = slurp(page);
+  for (const char* part : {"<svg", "Memory by stage", "Constants", "stage 0", "torchrun"}) {
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+}
+
+TEST(PlanSearch, PoolsOfDevicesShareAModel) {
+  const Scratch scratch;
+  const std::string pools = scratch.write(
+      "pools.yaml", "pools:\n  - {device: a100-80, devices: 16}\n  - {device: h100, devices: 8}\n");
+  const CommandResult result =
+      run_weft(scratch, "plan search gpt3-13b --batch 64 --json --device " + pools);
+  ASSERT_EQ(result.code, 0) << result.err;
+  const json out = json::parse(result.out);
+  int layers = 0;
+  for (const json& stage : out["best"]["stages"]) layers += stage["layers"].get<int>();
+  EXPECT_EQ(layers, 40);
+  EXPECT_EQ(run_weft(scratch, "plan search gpt3-13b --devices 8 --device " + pools).code, 2);
+}
+
+TEST(PlanCompare, BlamesATermForEachDifference) {
+  const Scratch scratch;
+  const std::string sample = scratch.write(
+      "sample.csv",
+      "num_procs,tensor_par,pipeline_par,data_par,tensor_par_net,pipeline_par_net,data_par_net,"
+      "batch_size,microbatch_size,activation_recompute,pipeline_interleaving,optimizer_sharding,"
+      "tensor_par_comm_type,tensor_par_overlap,seq_par_ag_redo,data_par_overlap,weight_offload,"
+      "activations_offload,optimizer_offload,feasible,total_time_s\n"
+      "64,8,8,1,0,1,1,64,1,full,1,False,ar,none,False,False,False,False,False,1,0.001\n"
+      "64,8,8,1,0,0,1,64,1,full,1,False,ar,none,False,False,False,False,False,0,\n"
+      "8,8,1,1,0,1,1,8,1,none,1,False,ar,none,False,False,False,False,False,1,3\n");
+  const CommandResult result = run_weft(scratch, "plan compare --json --model gpt3-175b " + sample);
+  ASSERT_EQ(result.code, 0) << result.err;
+  const json out = json::parse(result.out);
+  EXPECT_EQ(out["rows"], 3);
+  EXPECT_EQ(out["both_fit"], 1);
+  EXPECT_EQ(out["neither_fits"], 1);
+  EXPECT_EQ(out["theirs_alone_fits"], 1);
+  EXPECT_EQ(out["within_20_pct"], 0);
+  EXPECT_GT(out["time"][0]["median_ratio"].get<double>(), 1000);
+  EXPECT_EQ(out["fit"].size(), 1u);
+}
+
 TEST(PlanSearch, BadInputIsNamed) {
   const struct {
     const char* arguments;
@@ -108,6 +180,7 @@ TEST(PlanSearch, BadInputIsNamed) {
       {"gpt3-13b --devices 8 --batch 8 --device a1000", 2, "no device is named"},
       {"gpt3-13b --devices 8 --batch 8 --framework megatron", 2, "no framework is named"},
       {"gpt3-13b --devices 0 --batch 8", 2, "--devices"},
+      {"gpt3-13b --devices 8 --batch 8 --price 1,2", 2, "2 prices for 1 kinds"},
       {"--devices 8 --batch 8", 2, "a model is needed"},
   };
   for (const auto& row : rows) {

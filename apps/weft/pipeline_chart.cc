@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/table.h"
+
 namespace weft {
 namespace {
 
@@ -72,17 +74,16 @@ std::string section(const TimedPipeline& run, double length, double& y) {
   const pipeline::Schedule& s = run.schedule;
   const double peak =
       *std::max_element(run.timeline.peak_activations.begin(), run.timeline.peak_activations.end());
-  const std::string title = fmt::format(
+  std::string title = fmt::format(
       "{}: makespan {:.5g}, idle {:.2f} %, idle inside the devices' spans {:.2f} %, peak "
       "activations {:.4g}",
       s.name, run.timeline.makespan, 100 * run.timeline.idle_fraction,
       100 * run.timeline.span_idle_fraction, peak);
-  std::string escaped;
-  for (const char c : title) {
-    escaped += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  if (length < run.timeline.makespan) {
+    title += fmt::format("; drawn up to {:.4g}", length);
   }
-  std::string text =
-      fmt::format("<text x=\"8\" y=\"{:.1f}\" class=\"title\">{}</text>\n", y + 20, escaped);
+  std::string text = fmt::format("<text x=\"8\" y=\"{:.1f}\" class=\"title\">{}</text>\n", y + 20,
+                                 escaped_text(title));
   y += kTitle;
   const double scale = length > 0 ? kWidth / length : 0;
   for (std::size_t d = 0; d < s.programs.size(); ++d, y += kRow + kGap) {
@@ -91,7 +92,8 @@ std::string section(const TimedPipeline& run, double length, double& y) {
         "<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"#f1f1ee\"/>\n",
         kLeft - 8, y + kRow - 7, d, kLeft, y, kWidth, kRow);
     for (std::size_t i = 0; i < s.programs[d].size(); ++i) {
-      text += bar(s, s.programs[d][i], run.timeline.spans[d][i], scale, y);
+      const Span& span = run.timeline.spans[d][i];
+      if (span.end <= length) text += bar(s, s.programs[d][i], span, scale, y);
     }
   }
   text += axis(length, y);
@@ -118,11 +120,29 @@ std::string legend() {
   return text + fmt::format("<text x=\"{}\" y=\"18\" fill=\"#555\">dark: later chunks</text>\n", x);
 }
 
+// The time up to which no more than `most` operations have ended.
+double drawn_until(const std::vector<TimedPipeline>& runs, std::size_t most) {
+  std::vector<double> ends;
+  for (const TimedPipeline& run : runs) {
+    for (const auto& spans : run.timeline.spans) {
+      for (const Span& span : spans) ends.push_back(span.end);
+    }
+  }
+  const std::size_t last = std::min(ends.size(), std::max<std::size_t>(most, 1)) - 1;
+  std::nth_element(ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(last), ends.end());
+  return ends[last];
+}
+
 }  // namespace
 
-std::string pipeline_svg(const std::vector<TimedPipeline>& runs) {
+std::string pipeline_svg(const std::vector<TimedPipeline>& runs, std::size_t most_bars) {
   double y = 28, length = 0;
-  for (const TimedPipeline& run : runs) length = std::max(length, run.timeline.makespan);
+  std::size_t operations = 0;
+  for (const TimedPipeline& run : runs) {
+    length = std::max(length, run.timeline.makespan);
+    for (const auto& spans : run.timeline.spans) operations += spans.size();
+  }
+  if (operations > most_bars) length = drawn_until(runs, most_bars);
   std::string body = legend();
   for (const TimedPipeline& run : runs) body += section(run, length, y);
   const double width = kLeft + kWidth + 20;

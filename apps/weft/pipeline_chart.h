@@ -14,7 +14,8 @@ struct TimedPipeline {
   pipeline::Timeline timeline;
 };
 
-// One Gantt chart per schedule, one below the other, on one time scale.
-std::string pipeline_svg(const std::vector<TimedPipeline>& runs);
+// One Gantt chart per schedule, one below the other, on one time scale. Of schedules with more
+// operations than `most_bars` in all, the beginning; the title says up to when.
+std::string pipeline_svg(const std::vector<TimedPipeline>& runs, std::size_t most_bars = 100'000);
 
 }  // namespace weft

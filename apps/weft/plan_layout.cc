@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/files.h"
 #include "base/table.h"
 #include "pipeline/recording.h"
 #include "pipeline/solve.h"
-#include "pipeline_chart.h"
 #include "planner/exact_pipeline.h"
 
 namespace weft {
@@ -20,16 +18,13 @@ using namespace planner;
 
 namespace {
 
-struct Part {
-  const char* name;
-  Seconds StepTime::*seconds;
-};
-constexpr Part kParts[] = {{"compute", &StepTime::compute},     {"recompute", &StepTime::recompute},
-                           {"tensor", &StepTime::tensor},       {"expert", &StepTime::expert},
-                           {"pipeline", &StepTime::pipeline},   {"data", &StepTime::data},
-                           {"bubble", &StepTime::bubble},       {"host", &StepTime::host},
-                           {"optimizer", &StepTime::optimizer}, {"offload", &StepTime::offload},
-                           {"other", &StepTime::other}};
+constexpr NamedPart kParts[] = {
+    {"compute", &StepTime::compute},     {"recompute", &StepTime::recompute},
+    {"tensor", &StepTime::tensor},       {"expert", &StepTime::expert},
+    {"pipeline", &StepTime::pipeline},   {"data", &StepTime::data},
+    {"bubble", &StepTime::bubble},       {"host", &StepTime::host},
+    {"optimizer", &StepTime::optimizer}, {"offload", &StepTime::offload},
+    {"other", &StepTime::other}};
 
 ordered_json describe_memory(const MemoryUse& m) {
   return {{"weights", m.weights},     {"gradients", m.gradients},
@@ -38,12 +33,30 @@ ordered_json describe_memory(const MemoryUse& m) {
           {"allowance", m.allowance}, {"host", m.host}};
 }
 
+ordered_json describe_exact(const Layout& l, const ExactStep& exact, bool over_time) {
+  ordered_json out = {{"schedule", name_of(l.schedule)},
+                      {"makespan", exact.makespan},
+                      {"idle_fraction", exact.idle_fraction},
+                      {"span_idle_fraction", exact.span_idle_fraction},
+                      {"peak_activations", exact.peak_activations}};
+  if (!over_time) return out;
+  out["memory"] = ordered_json::array();
+  for (const StageMemory& stage : exact.memory) {
+    out["memory"].push_back({{"peak_bytes", stage.peak_bytes},
+                             {"peak_at_s", stage.peak_at},
+                             {"most_bytes", stage.most_bytes}});
+  }
+  return out;
+}
+
 }  // namespace
 
-ordered_json describe_candidate(const Workload& work, const Candidate& one) {
+std::span<const NamedPart> time_parts() { return kParts; }
+
+ordered_json describe_candidate(const Workload& work, const Candidate& one, bool over_time) {
   const Layout& l = one.layout;
   ordered_json parts = ordered_json::object();
-  for (const Part& part : kParts) parts[part.name] = one.time.*part.seconds;
+  for (const NamedPart& part : kParts) parts[part.name] = one.time.*part.seconds;
   ordered_json out = {{"layout", describe(l)},
                       {"tensor", l.tensor},
                       {"pipeline", l.pipeline},
@@ -70,6 +83,7 @@ ordered_json describe_candidate(const Workload& work, const Candidate& one) {
                       {"memory_bytes", one.memory.total()},
                       {"memory", describe_memory(one.memory)}};
   if (one.seconds() > 0) out["flops_utilisation"] = flops_utilisation(work, one);
+  out["exact"] = one.exact ? describe_exact(l, *one.exact, over_time) : ordered_json(nullptr);
   return out;
 }
 
@@ -83,31 +97,18 @@ double flops_utilisation(const Workload& work, const Candidate& one) {
 
 std::string what_would_win(const Candidate& best, const Candidate& second) {
   const Seconds gap = second.seconds() - best.seconds();
-  const Part* worst = nullptr;
-  for (const Part& part : kParts) {
-    const auto more = [&](const Part& p) { return second.time.*p.seconds - best.time.*p.seconds; };
+  const NamedPart* worst = nullptr;
+  for (const NamedPart& part : kParts) {
+    const auto more = [&](const NamedPart& p) {
+      return second.time.*p.seconds - best.time.*p.seconds;
+    };
     if (worst == nullptr || more(part) > more(*worst)) worst = &part;
   }
   const Seconds spends = second.time.*worst->seconds;
   return fmt::format(
-      "{:.2f} % slower; it would win with {:.0f} % less time for {} ({} of its {} s)",
+      "{:.2f} % slower; it would win with {:.2g} % less time for {} ({} of its {} s)",
       100 * gap / best.seconds(), spends > 0 ? 100 * std::min(1.0, gap / spends) : 0, worst->name,
       three_digits(spends), three_digits(second.seconds()));
-}
-
-std::string memory_text(const Workload& work, const SearchAnswer& answer) {
-  const Layout& l = answer.ranked[0].layout;
-  Table table({"<best layout's memory, GB", "weights", "gradients", "optimizer", "activations",
-               "output", "working", "allowance", "total"});
-  const std::set<int> stages = {0, l.pipeline / 2, l.pipeline - 1};
-  for (const int stage : stages) {
-    const MemoryUse m = memory_use(work.model, work.framework, l, stage);
-    const auto gb = [](double bytes) { return three_digits(bytes / 1e9); };
-    table.row({fmt::format("stage {} of {}", stage, l.pipeline), gb(m.weights), gb(m.gradients),
-               gb(m.optimizer), gb(m.activations), gb(m.output), gb(m.working), gb(m.allowance),
-               gb(m.total())});
-  }
-  return table.text();
 }
 
 std::string launch_flags(const Workload& work, const Layout& l) {
@@ -149,14 +150,20 @@ std::string launch_flags(const Workload& work, const Layout& l) {
   return text + "\n";
 }
 
-Status write_pipeline_charts(const Workload& work, const Candidate& one, const std::string& svg,
-                             const std::string& perfetto) {
-  auto schedule = pipeline_of(work, one.layout);
+Result<TimedPipeline> solved_pipeline(const Workload& work, const Layout& layout) {
+  auto schedule = pipeline_of(work, layout);
   if (!schedule.ok()) return schedule.error();
   auto timeline = pipeline::solve(*schedule);
   if (!timeline.ok()) return timeline.error();
+  return TimedPipeline{std::move(*schedule), std::move(*timeline)};
+}
+
+Status write_pipeline_charts(const Workload& work, const Candidate& one, const std::string& svg,
+                             const std::string& perfetto) {
+  auto solved = solved_pipeline(work, one.layout);
+  if (!solved.ok()) return solved.error();
   std::vector<TimedPipeline> runs;
-  runs.push_back({std::move(*schedule), std::move(*timeline)});
+  runs.push_back(std::move(*solved));
   Status status;
   if (!svg.empty()) status = write_file_atomically(svg, pipeline_svg(runs));
   if (status.ok() && !perfetto.empty()) {

@@ -1,29 +1,34 @@
 // `weft plan search`: the best way to train a model on a number of devices.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "base/stopwatch.h"
 #include "base/table.h"
 #include "option_checks.h"
 #include "plan_command.h"
+#include "plan_found.h"
 #include "plan_layout.h"
-#include "planner/search.h"
+#include "plan_pools.h"
 
 namespace weft {
 namespace {
 
-using nlohmann::ordered_json;
 using namespace planner;
 
 struct SearchArguments {
-  std::string model, device = "h100", network, framework = "megatron-core", space = "own";
+  std::string model, network, framework = "megatron-core", space = "own";
+  std::vector<std::string> kinds = {"h100"};
+  std::vector<int> devices = {1};
+  std::vector<double> prices;
   SearchQuestion question;
   int sequence = 0;
+  bool devices_given = false;
   bool json = false, csv = false, markdown = false, list = false, flags = false;
-  std::string svg, perfetto;
+  std::string svg, perfetto, report;
 };
 
 int fail(const Error& error) { return plan_fail("search", error); }
@@ -46,122 +51,108 @@ int list_names() {
   return kExitDone;
 }
 
-struct Spent {
-  double cpu_s = 0;
-  std::int64_t peak_rss_bytes = 0;
-};
-
-std::string make_json(const Workload& work, const SearchAnswer& answer, const Spent& spent) {
-  ordered_json out = {{"schema", 1},
-                      {"model", work.model.name},
-                      {"device", work.machines.device.name},
-                      {"network", work.machines.network.name},
-                      {"framework", work.framework.name},
-                      {"configurations", answer.configurations},
-                      {"feasible", answer.feasible},
-                      {"cpu_s", spent.cpu_s},
-                      {"configurations_per_cpu_s", double(answer.configurations) / spent.cpu_s},
-                      {"peak_rss_bytes", spent.peak_rss_bytes},
-                      {"best", nullptr},
-                      {"runner_up", nullptr},
-                      {"rejected", ordered_json::object()}};
-  for (const auto& [reason, count] : answer.rejected) out["rejected"][reason] = count;
-  const auto list = [&](const std::vector<Candidate>& candidates) {
-    ordered_json all = ordered_json::array();
-    for (const Candidate& one : candidates) all.push_back(describe_candidate(work, one));
-    return all;
-  };
-  if (!answer.ranked.empty()) out["best"] = describe_candidate(work, answer.ranked[0]);
-  if (answer.ranked.size() > 1) {
-    out["runner_up"] = describe_candidate(work, answer.ranked[1]);
-    out["runner_up"]["to_win"] = what_would_win(answer.ranked[0], answer.ranked[1]);
-  }
-  if (answer.nearest) out["nearest"] = describe_candidate(work, *answer.nearest);
-  out["ranked"] = list(answer.ranked);
-  out["pareto"] = list(answer.pareto);
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
-
-Table ranked_table(const Workload& work, const std::vector<Candidate>& ranked) {
-  Table table({"<layout", "step s", "vs best", "MFU %", "memory GB", "compute", "recompute",
-               "tensor", "expert", "pipeline", "data", "bubble", "host", "optimizer", "offload"});
-  for (const Candidate& one : ranked) {
-    const StepTime& t = one.time;
-    const auto part = [&](Seconds s) { return fmt::format("{:.1f}%", 100 * s / t.total()); };
-    table.row({describe(one.layout) + (&one == &ranked.front() ? " ✓" : ""),
-               three_digits(t.total()), fmt::format("{:.3f}x", t.total() / ranked[0].time.total()),
-               fmt::format("{:.1f}", 100 * flops_utilisation(work, one)),
-               three_digits(one.memory.total() / 1e9), part(t.compute), part(t.recompute),
-               part(t.tensor), part(t.expert), part(t.pipeline), part(t.data), part(t.bubble),
-               part(t.host), part(t.optimizer), part(t.offload)});
-  }
-  return table;
-}
-
-std::string front_text(const std::vector<Candidate>& pareto) {
-  Table table({"<time against memory", "memory GB", "step s"});
-  for (const Candidate& one : pareto) {
-    table.row({describe(one.layout), three_digits(one.memory.total() / 1e9),
-               three_digits(one.seconds())});
-  }
-  return table.text();
-}
-
-std::string report(const Workload& work, const SearchAnswer& answer, const Spent& spent) {
-  std::string text = ranked_table(work, answer.ranked).text() + "\n" + memory_text(work, answer) +
-                     "\n" + front_text(answer.pareto) + "\n";
-  text +=
-      fmt::format("{} configurations, {} fit; {:.2f} CPU s ({:.3g} per CPU second), {:.0f} MB\n",
-                  answer.configurations, answer.feasible, spent.cpu_s,
-                  double(answer.configurations) / spent.cpu_s, double(spent.peak_rss_bytes) / 1e6);
-  for (const auto& [reason, count] : answer.rejected) {
-    text += fmt::format("rejected: {} ({})\n", count, reason);
-  }
-  if (answer.ranked.size() > 1) {
-    text += fmt::format("runner-up: {}: {}\n", describe(answer.ranked[1].layout),
-                        what_would_win(answer.ranked[0], answer.ranked[1]));
-  }
-  return text + fmt::format("best: {}, {} s per step\n", describe(answer.ranked[0].layout),
-                            three_digits(answer.ranked[0].seconds()));
-}
-
-int tell_nothing_fits(const Workload& work, const SearchArguments& a, const SearchAnswer& answer) {
-  std::string text = fmt::format("weft plan search: {} fits nowhere on {} x {} ({:.0f} GB)\n",
-                                 work.model.name, a.question.devices, work.machines.device.name,
-                                 work.machines.device.memory_bytes / 1e9);
-  if (answer.nearest) {
+int tell_nothing_fits(const FoundPlan& found) {
+  const Offer& offer = found.offer();
+  const double memory = offer.machines.device.memory_bytes;
+  std::string text = fmt::format("weft plan search: {} fits nowhere on {} ({:.0f} GB)\n",
+                                 found.model.name, found.name_of_offer(found.chosen), memory / 1e9);
+  if (const auto& nearest = offer.answer.nearest) {
     text += fmt::format("  nearest: {} needs {:.1f} GB on a device ({:.1f} GB too much)\n",
-                        describe(answer.nearest->layout), answer.nearest->memory.total() / 1e9,
-                        (answer.nearest->memory.total() - work.machines.device.memory_bytes) / 1e9);
+                        describe(nearest->layout), nearest->memory.total() / 1e9,
+                        (nearest->memory.total() - memory) / 1e9);
   }
   text += "  hint: use more devices, devices with more memory, or a smaller batch\n";
   std::fputs(text.c_str(), stderr);
   return kExitNo;
 }
 
-Status write_charts(const Workload& work, const SearchArguments& a, const Candidate& best) {
-  if (a.svg.empty() && a.perfetto.empty()) return {};
-  return write_pipeline_charts(work, best, a.svg, a.perfetto);
+// Prices by kind of device: one for all, or one for each.
+Status put_prices(const SearchArguments& a, std::vector<Machines>& kinds) {
+  if (!a.prices.empty() && a.prices.size() != 1 && a.prices.size() != kinds.size()) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("{} prices for {} kinds of devices", a.prices.size(), kinds.size()),
+                 "give one price, or one for each of --device"};
+  }
+  for (std::size_t i = 0; i < kinds.size() && !a.prices.empty(); ++i) {
+    kinds[i].device.price_per_hour = a.prices[a.prices.size() == 1 ? 0 : i];
+  }
+  const auto priced = [](const Machines& one) { return one.device.price_per_hour > 0; };
+  const auto count = std::count_if(kinds.begin(), kinds.end(), priced);
+  if (count != 0 && count != std::ssize(kinds)) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("{} of {} kinds of devices have a price", count, kinds.size()),
+                 "costs compare only if all have one: use --price"};
+  }
+  return {};
 }
 
-int answer(const Workload& work, const SearchArguments& a) {
-  const double before = thread_cpu_seconds();
-  const auto found = search(work, a.question);
-  if (!found.ok()) return fail(found.error());
-  const Spent spent{thread_cpu_seconds() - before, peak_rss_bytes()};
-  if (a.json) std::fputs(make_json(work, *found, spent).c_str(), stdout);
-  if (found->ranked.empty()) return tell_nothing_fits(work, a, *found);
-  if (const Status status = write_charts(work, a, found->ranked[0]); !status.ok()) {
-    return fail(status.error());
+// Tries every number of devices of every kind. The error is the first that concerns them all.
+Status try_offers(const SearchArguments& a, const std::vector<Machines>& kinds, FoundPlan& found) {
+  Status problem;
+  for (const Machines& kind : kinds) {
+    for (const int devices : a.devices) {
+      const Workload work{found.model, kind, found.framework};
+      SearchQuestion question = a.question;
+      question.devices = devices;
+      auto answer = search(work, question);
+      if (!answer.ok()) {
+        if (problem.ok()) problem = answer.error();
+        continue;
+      }
+      solve_best(work, *answer);
+      found.offers.push_back({kind, devices, std::move(*answer)});
+    }
   }
+  if (found.offers.empty()) return problem;
+  for (std::size_t i = 0; i < found.offers.size(); ++i) {
+    const auto& ranked = found.offers[i].answer.ranked;
+    const auto& best = found.answer().ranked;
+    const bool faster = !ranked.empty() && (best.empty() || seconds_per_sample(ranked[0]) <
+                                                                seconds_per_sample(best[0]));
+    if (faster) found.chosen = i;
+  }
+  found.front = front_of(found.offers);
+  return {};
+}
+
+Status write_outputs(const SearchArguments& a, const FoundPlan& found) {
+  const Candidate& best = found.answer().ranked[0];
+  if (!a.report.empty()) {
+    const Status status = write_file_atomically(a.report, plan_html(found));
+    if (!status.ok()) return status;
+  }
+  if (a.svg.empty() && a.perfetto.empty()) return {};
+  return write_pipeline_charts(found.work(), best, a.svg, a.perfetto);
+}
+
+int answer(FoundPlan& found, const std::vector<Machines>& kinds, const SearchArguments& a) {
+  const double before = thread_cpu_seconds();
+  if (const Status status = try_offers(a, kinds, found); !status.ok()) return fail(status.error());
+  found.cpu_s = thread_cpu_seconds() - before;
+  found.peak_rss_bytes = peak_rss_bytes();
+  if (a.json) std::fputs(plan_json(found).c_str(), stdout);
+  if (!found.fits()) return tell_nothing_fits(found);
+  if (const Status status = write_outputs(a, found); !status.ok()) return fail(status.error());
   if (a.json) return kExitDone;
-  const Table table = ranked_table(work, found->ranked);
-  std::string text = a.csv        ? table.csv()
-                     : a.markdown ? table.markdown()
-                                  : report(work, *found, spent);
-  if (a.flags) text += launch_flags(work, found->ranked[0].layout);
+  std::string text = a.csv        ? ranked_table(found).csv()
+                     : a.markdown ? ranked_table(found).markdown()
+                                  : plan_text(found);
+  if (a.flags) text += launch_flags(found.work(), found.answer().ranked[0].layout);
   std::fputs(text.c_str(), stdout);
   return kExitDone;
+}
+
+int search_mixed(const SearchArguments& a, const Transformer& model, const Framework& framework,
+                 const std::vector<Pool>& pools) {
+  const bool pictures = !(a.svg + a.perfetto + a.report).empty() || a.flags;
+  if (a.kinds.size() > 1 || a.devices_given || pictures || a.space != "own") {
+    return fail({ErrorKind::kInvalidInput,
+                 "a file of pools says which devices there are; it stands alone",
+                 "leave out --devices, --space, further --device, --svg, --perfetto, --report, "
+                 "--flags"});
+  }
+  return plan_pools(
+      {model, framework, pools, a.question.batch, a.question.keep, a.json, a.csv, a.markdown});
 }
 
 int run(const SearchArguments& a) {
@@ -173,11 +164,25 @@ int run(const SearchArguments& a) {
   auto model = find_transformer(a.model);
   if (!model.ok()) return fail(model.error());
   if (a.sequence > 0) model->sequence = a.sequence;
-  const auto machines = find_machines(a.device, a.network);
-  if (!machines.ok()) return fail(machines.error());
   const auto framework = find_framework(a.framework);
   if (!framework.ok()) return fail(framework.error());
-  return answer({*model, *machines, *framework}, a);
+  for (const std::string& name : a.kinds) {
+    const auto pools = read_pools(name);
+    if (!pools.ok()) return fail(pools.error());
+    if (!pools->empty()) return search_mixed(a, *model, *framework, *pools);
+  }
+  std::vector<Machines> kinds;
+  for (const std::string& name : a.kinds) {
+    const auto machines = find_machines(name, a.network);
+    if (!machines.ok()) return fail(machines.error());
+    kinds.push_back(*machines);
+  }
+  if (const Status status = put_prices(a, kinds); !status.ok()) return fail(status.error());
+  FoundPlan found;
+  found.model = std::move(*model);
+  found.framework = *framework;
+  found.batch = a.question.batch;
+  return answer(found, kinds, a);
 }
 
 }  // namespace
@@ -186,13 +191,18 @@ Verb add_plan_search(CLI::App& plan) {
   CLI::App* app = plan.add_subcommand("search", "the best way to train a model on given devices");
   auto a = std::make_shared<SearchArguments>();
   app->add_option("model", a->model, "a name (--list), or a path to YAML or a config.json");
-  app->add_option("--devices", a->question.devices, "devices in all")
+  app->add_option("--devices", a->devices, "devices in all; several numbers are compared")
+      ->delimiter(',')
       ->check(whole_number_from(1, 1'000'000));
   app->add_option("--batch", a->question.batch, "samples of one step")
       ->check(whole_number_from(1, 1'000'000));
   app->add_option("--sequence", a->sequence, "tokens of a sample, instead of the model's own")
       ->check(whole_number_from(1, 100'000'000));
-  app->add_option("--device", a->device, "device type, or a path to YAML (default h100)");
+  app->add_option("--device", a->kinds, "device types, or paths to YAML (default h100)")
+      ->delimiter(',');
+  app->add_option("--price", a->prices, "of a device and hour; one, or one for each of --device")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 1e9));
   app->add_option("--network", a->network, "network between nodes (default: the device's usual)");
   app->add_option("--framework", a->framework, "training software (default megatron-core)");
   app->add_option("--space", a->space, "own, or calculon: the knobs that Calculon searches")
@@ -201,12 +211,14 @@ Verb add_plan_search(CLI::App& plan) {
       ->check(whole_number_from(2, 1000));
   app->add_option("--svg", a->svg, "write a Gantt chart of the best layout's pipeline");
   app->add_option("--perfetto", a->perfetto, "write a Perfetto (Chrome) trace of it");
+  app->add_option("--report", a->report, "write a page of tables and pictures (HTML)");
   app->add_flag("--flags", a->flags, "print launch flags for Megatron-LM and torchrun");
   app->add_flag("--json", a->json, "print JSON");
   app->add_flag("--csv", a->csv, "print the ranked table as CSV");
   app->add_flag("--md", a->markdown, "print the ranked table as Markdown");
   app->add_flag("--list", a->list, "print the models, devices, networks and frameworks");
-  return {app, [a] {
+  return {app, [a, app] {
+            a->devices_given = app->count("--devices") > 0;
             a->question.space = a->space == "own" ? SearchSpace::kOwn : SearchSpace::kCalculon;
             return run(*a);
           }};
