@@ -220,7 +220,9 @@ MemoryUse most_memory(const Transformer& m, const Framework& f, const Layout& l,
   for (const int stage : {1, experts, l.pipeline - 1}) {
     if (stage < 1 || stage >= l.pipeline) continue;
     const MemoryUse other = memory_use(m, f, l, stage, terms);
+    const double host = std::max(most.host, other.host);
     if (other.total() > most.total()) most = other;
+    most.host = host;
   }
   return most;
 }

@@ -39,7 +39,7 @@ MemoryUse slice_memory(const Transformer& model, const Framework& framework, con
                        int stage, int from, int count);
 // Weights that its device computes with, sharded or not.
 double slice_weights(const Transformer& model, const Layout& layout, int from, int count);
-// Of the stage that needs most: the first holds most micro-batches, the last the logits.
+// Of the stage that needs most; `host` is that of the stage that offloads most.
 MemoryUse most_memory(const Transformer& model, const Framework& framework, const Layout& layout,
                       MemoryTerms terms = MemoryTerms::kOwn);
 

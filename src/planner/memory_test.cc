@@ -119,5 +119,23 @@ TEST(Memory, HeldMicroBatchesAreTheSolversPeaks) {
   }
 }
 
+// The last stage needs most device memory here, the first most of the host's.
+TEST(Memory, TheHostHoldsWhatTheFirstStageOffloads) {
+  const Transformer model = model_named("gpt3-175b");
+  const Framework framework = software("megatron-lm");
+  Layout l;
+  l.tensor = 16;
+  l.pipeline = 32;
+  l.micro_batch = 16;
+  l.global_batch = 16 * 32;
+  l.offload_activations = true;
+  l = placed(l);
+  const MemoryUse first = memory_use(model, framework, l, 0);
+  const MemoryUse last = memory_use(model, framework, l, 31);
+  ASSERT_GT(last.total(), first.total());
+  ASSERT_GT(first.host, last.host);
+  EXPECT_DOUBLE_EQ(most_memory(model, framework, l).host, first.host);
+}
+
 }  // namespace
 }  // namespace weft::planner

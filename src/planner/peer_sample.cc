@@ -19,6 +19,7 @@ struct Setting {
   bool any_interleaving = false;  // also where micro-batches are no multiple of the stages
   bool lean_memory = false;       // buffers, working set and allowance are not counted
   bool bare_offload = false;      // nothing of what is offloaded stays
+  bool lean_gradients = false;    // 2 bytes, sharded with the optimizer
 
   Workload work() const { return {model, machines, framework}; }
 };
@@ -42,6 +43,9 @@ std::string refusal(const Setting& s) {
   if (s.lean_memory) bytes -= use.working + use.allowance;
   if (s.bare_offload && l.offload_activations) bytes -= use.activations;
   if (s.bare_offload && l.offload_optimizer) bytes -= use.optimizer;
+  if (s.lean_gradients) {
+    bytes -= use.gradients * (1 - 2 / s.framework.kept_gradient_bytes / (l.zero > 0 ? l.data : 1));
+  }
   if (bytes > s.machines.device.memory_bytes) return "device memory";
   return use.host > s.machines.host_memory_bytes ? "host memory" : "";
 }
@@ -74,6 +78,10 @@ constexpr Term kTimeTerms[] = {
        s.machines.device.link_base_s = 10e-6;
        s.machines.device.link_rank_s = s.machines.device.link_floor_s = 0;
      }},
+    {"all-reduces between nodes move their bytes once",
+     [](Setting& s) {
+       if (!s.layout.sequence_parallel()) s.machines.network.card_bytes_per_s *= 2;
+     }},
     {"network steps of 20 us", [](Setting& s) { s.machines.network.latency_s = 20e-6; }},
     {"way to the host: 30 GB/s, shared by none",
      [](Setting& s) {
@@ -101,7 +109,14 @@ constexpr Term kFitTerms[] = {
     {"no working set, no buffers, no allowance", [](Setting& s) { s.lean_memory = true; }},
     {"offloaded optimizer and activations leave nothing",
      [](Setting& s) { s.bare_offload = true; }},
-    {"gradients of 2 bytes", [](Setting& s) { s.framework.kept_gradient_bytes = 2; }},
+    {"gradients of 2 bytes, sharded with the optimizer",
+     [](Setting& s) { s.lean_gradients = true; }},
+    {"gathered inputs of tensor ranks are not kept",
+     [](Setting& s) { s.layout.gather_again = true; }},
+    {"sequence parallelism splits no checkpoints of full recomputation",
+     [](Setting& s) {
+       if (s.layout.recompute == Recompute::kFull) s.layout.exchange = TensorExchange::kAllReduce;
+     }},
 };
 
 constexpr const char* kNone = "none of these";
