@@ -188,11 +188,13 @@ Result<SearchAnswer> search(const Workload& work, const SearchQuestion& question
 }
 
 void solve_best(const Workload& work, SearchAnswer& answer) {
-  for (Candidate& one : answer.ranked) {
-    auto exact = exact_step(work, one.layout, kExactOperations);
-    if (!exact.ok()) continue;
-    one.time = exact->time;
-    one.exact = std::move(*exact);
+  for (std::vector<Candidate>* list : {&answer.ranked, &answer.pareto}) {
+    for (Candidate& one : *list) {
+      auto exact = exact_step(work, one.layout, kExactOperations);
+      if (!exact.ok()) continue;
+      one.time = exact->time;
+      one.exact = std::move(*exact);
+    }
   }
   std::stable_sort(answer.ranked.begin(), answer.ranked.end(),
                    [](const Candidate& a, const Candidate& b) {

@@ -47,7 +47,7 @@ struct SearchAnswer {
 // Cost: about 0.1 us for a configuration; memory does not grow with their number.
 Result<SearchAnswer> search(const Workload& work, const SearchQuestion& question);
 
-// Solves the pipelines of the ranked layouts exactly and ranks them anew by that. A layout whose
+// Solves the pipelines of ranked layouts and of the front, and ranks anew by that. A layout whose
 // pipeline has more than kExactOperations operations, or no generator, keeps its closed form.
 // Cost: O(operations) for each.
 inline constexpr std::int64_t kExactOperations = 1'000'000;
