@@ -49,5 +49,13 @@ TEST(ThreeDigits, RoundingUpDoesNotAddADigit) {
   EXPECT_EQ(three_digits(0.9996), "1.00");
 }
 
+TEST(Table, HtmlShowsWhateverCellsHold) {
+  Table table({"<name", "value"});
+  table.row({"<b>&\"", "1"});
+  EXPECT_EQ(table.html(),
+            "<table>\n<tr><th class=\"left\">name</th><th>value</th></tr>\n"
+            "<tr><td class=\"left\">&lt;b>&amp;&quot;</td><td>1</td></tr>\n</table>\n");
+}
+
 }  // namespace
 }  // namespace weft
