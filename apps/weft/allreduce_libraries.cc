@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "rank_processes.h"
+#include "runtime/ucx/ucx_transport.h"
 
 namespace weft {
 namespace {
@@ -82,11 +83,32 @@ const std::vector<AllReduceLibrary>& allreduce_libraries() {
        {"ring", "halving-doubling", "bcube"},
        true,
        {"--interface", "net0"}},
+      // Ours again, without shared memory.
+      {"weft-tcp",
+       "nothing",
+       {},
+       {"weft", "bench", "rank", "--network", "tcp"},
+       {""},
+       true,
+       {"--interface", "net0"},
+       true},
+      {"weft-ucx",
+       "libucx-dev",
+       {},
+       {"weft", "bench", "rank", "--network", "ucx"},
+       {""},
+       true,
+       {"--interface", "net0"},
+       true},
   };
   return known;
 }
 
 Status check_present(const AllReduceLibrary& library) {
+  if (library.name == "weft-ucx" && !runtime::ucx_built()) {
+    return Error{ErrorKind::kNotFound, "weft-ucx cannot be measured: this build has no UCX",
+                 "build with WEFT_UCX=1 ./dev build"};
+  }
   if (is_file(program_of(library))) return {};
   return Error{
       ErrorKind::kNotFound,

@@ -19,6 +19,7 @@ struct AllReduceLibrary {
   std::vector<std::string> algorithms = {""};  // each is run; an empty name: the library chooses
   bool between_hosts = false;                  // it can be started on the hosts of bench/arena.sh
   std::vector<std::string> on_host = {};       // words that it needs there
+  bool when_named = false;                     // measured only when a user names it
 };
 
 // All that are known, in the order of tables; the first is the one that verdicts are about.

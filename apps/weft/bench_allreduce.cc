@@ -84,7 +84,7 @@ Result<std::vector<Contestant>> choose(const Arguments& a, std::vector<std::stri
   std::vector<Contestant> chosen;
   for (const AllReduceLibrary& library : known) {
     const bool named = std::find(wanted.begin(), wanted.end(), library.name) != wanted.end();
-    if (!wanted.empty() && !named) continue;
+    if (!named && (!wanted.empty() || library.when_named)) continue;
     if (const Status usable = check_usable(library, a.arena); !usable.ok()) {
       if (named) return usable.error();
       absent.push_back(usable.error().what);
@@ -223,7 +223,8 @@ Verb add_bench_allreduce(CLI::App& bench) {
                    "of the message; KB, MB, GB are powers of 1024 (4KB to 256MB)")
       ->delimiter(',');
   verb->add_option("--against", a->against,
-                   "openmpi, mpich, gloo: beside weft (those that are installed)")
+                   "openmpi, mpich, gloo: beside weft (those that are installed); weft-tcp and "
+                   "weft-ucx: ours without shared memory")
       ->delimiter(',');
   verb->add_option("--rounds", a->rounds, "fresh groups of each library for each size (5)")
       ->check(whole_number_from(1, 1000));

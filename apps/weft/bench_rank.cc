@@ -16,11 +16,11 @@ namespace weft {
 namespace {
 
 struct Arguments {
-  std::string folder, interface, algorithm, congestion;
+  std::string folder, interface, algorithm, congestion, network;
   std::vector<std::size_t> sizes_bytes;
   int rank = 0, ranks = 1, streams = 2;
   double credit_mb = 0;
-  bool tcp = false, encrypt = false, start = false;
+  bool encrypt = false, start = false;
 };
 
 int complain(const Error& error) {
@@ -86,7 +86,8 @@ int run(const Arguments& a) {
   auto meeting = meet(a.folder, a.interface, a.rank, a.ranks);
   if (!meeting.ok()) return complain(meeting.error());
   runtime::GroupOptions& options = meeting->options;
-  options.shared_memory = !a.tcp;
+  options.shared_memory = a.network.empty();
+  if (!a.network.empty()) options.network = a.network;
   options.encrypt = a.encrypt;
   options.algorithm = a.algorithm;
   options.congestion = a.congestion;
@@ -138,7 +139,8 @@ Verb add_bench_rank(CLI::App& bench) {
       ->check(CLI::Range(1, 64));
   verb->add_option("--credit", a->credit_mb, "MB under way at a time (the group's default)")
       ->check(CLI::Range(0.0625, 65536.0));
-  verb->add_flag("--tcp", a->tcp, "no shared memory, also inside a host");
+  verb->add_option("--network", a->network, "tcp or ucx also inside a host (shared memory)")
+      ->check(CLI::IsMember({"tcp", "ucx"}));
   verb->add_flag("--encrypt", a->encrypt, "what goes over TCP");
   verb->add_flag("--start", a->start, "tell of the group's start instead, for bench start");
   return {verb, [a] { return run(*a); }};

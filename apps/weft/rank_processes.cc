@@ -67,7 +67,7 @@ Result<std::vector<nlohmann::json>> run_start(int ranks, bool tcp, std::uint64_t
          fmt::format("{}", rank), "--rendezvous", rendezvous.path(), "--sizes",
          fmt::format("{}", size_bytes)});
     if (!arena.empty()) add({"--interface", "net0"});
-    if (tcp) add({"--tcp"});
+    if (tcp) add({"--network", "tcp"});
   }
   const auto ends = run_rank_processes(commands, timeout_s);
   if (!ends.ok()) return ends.error();

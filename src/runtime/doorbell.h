@@ -27,6 +27,9 @@ class Doorbell {
   // Wakes whoever announced itself. Cost: a fence and a read while nobody sleeps.
   void ring();
 
+  // Whether somebody has announced itself.
+  bool awaited() const { return word_->sleepers.load(std::memory_order_acquire) > 0; }
+
   // Before going to sleep: announce(), look for work, then either sleep() or retract().
   std::uint32_t announce();
   void retract() { word_->sleepers.fetch_sub(1, std::memory_order_relaxed); }

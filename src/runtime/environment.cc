@@ -74,6 +74,7 @@ Result<GroupOptions> GroupOptions::from_environment() {
   reader.flag("WEFT_JOIN", options.join);
   reader.text("WEFT_STORE", options.store);
   reader.text("WEFT_ADDRESS", options.interface_address);
+  reader.text("WEFT_NETWORK", options.network);
   reader.text("WEFT_CONGESTION", options.congestion);
   reader.text("WEFT_ALGORITHM", options.algorithm);
   reader.text("WEFT_LINKS", options.links);

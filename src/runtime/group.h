@@ -36,12 +36,13 @@ struct GroupOptions {
   Seconds start_deadline_s = 60;
   Seconds deadline_s = 1800;    // of an operation that names none
   Seconds silence_s = 2.0;      // without a sign of life, after which a member is unreachable
+  std::string network = "tcp";  // between hosts; or ucx, where it is built
   int streams = 2;              // TCP connections per pair
   std::string congestion;       // TCP congestion control; "": the kernel's
   double pace_bytes_per_s = 0;  // 0: none
   int dscp = 0;
   bool encrypt = false;
-  bool shared_memory = true;  // false: TCP also inside a host
+  bool shared_memory = true;  // false: the network also inside a host
   double credit_bytes = 0;    // under way at a time; 0: 4 MiB inside a host, 16 MiB between hosts
   std::string algorithm;      // of all-reduce; "": the one expected to be fastest
   std::string links;          // speeds of the links (links.h); "": measured when the ranks meet

@@ -13,9 +13,9 @@ namespace {
 
 using testing::HasSubstr;
 
-class GroupMembership : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(All, GroupMembership, testing::Bool(),
-                         [](const auto& p) { return std::string(p.param ? "Memory" : "Tcp"); });
+class GroupMembership : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(All, GroupMembership, testing::ValuesIn(ways()),
+                         [](const auto& p) { return name_of(p.param); });
 
 const DataType kF32 = DataType::kFloat32;
 

@@ -15,9 +15,9 @@ using testing::HasSubstr;
 
 constexpr std::size_t kMost = 200'000;
 
-class GroupMisuse : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(All, GroupMisuse, testing::Bool(),
-                         [](const auto& p) { return std::string(p.param ? "Memory" : "Tcp"); });
+class GroupMisuse : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(All, GroupMisuse, testing::ValuesIn(ways()),
+                         [](const auto& p) { return name_of(p.param); });
 
 struct Buffers {
   std::vector<float> in = std::vector<float>(4 * kMost, 1), out = std::vector<float>(4 * kMost);
@@ -190,6 +190,21 @@ TEST(GroupStart, AWrongSecretIsRefusedAtOnce) {
   ASSERT_FALSE(group.ok());
   EXPECT_THAT(group.error().what, HasSubstr("secret"));
   EXPECT_LT(steady_now() - begin, options.start_deadline_s / 2);
+}
+
+TEST(GroupStart, ANetworkThatIsNotThereIsRefusedAtOnce) {
+  Ranks world(1);
+  const auto refusal = [&](const char* network, bool encrypt) {
+    GroupOptions options = world.options(0);
+    options.network = network;
+    options.encrypt = encrypt;
+    const auto group = Group::start(options);
+    return group.ok() ? std::string("none") : group.error().what;
+  };
+  EXPECT_EQ(refusal("tcp", true), "none");
+  EXPECT_THAT(refusal("pigeons", false), HasSubstr("'pigeons'; it must be tcp or ucx"));
+  EXPECT_THAT(refusal("ucx", true), HasSubstr("cannot be encrypted"));
+  EXPECT_THAT(refusal("ucx", false), HasSubstr(ucx_built() ? "none" : "this build has no UCX"));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ const Case kCases[] = {
     {DataType::kUint8, ReduceOp::kSum, 100003},
 };
 
-class GroupOperations : public testing::TestWithParam<std::tuple<int, bool>> {
+class GroupOperations : public testing::TestWithParam<std::tuple<int, Way>> {
  protected:
   int ranks() const { return std::get<0>(GetParam()); }
   // f(rank, group, case) for all cases, on started ranks.
@@ -83,10 +83,11 @@ class GroupOperations : public testing::TestWithParam<std::tuple<int, bool>> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(All, GroupOperations,
-                         testing::Combine(testing::Values(1, 2, 3, 4, 5, 8), testing::Bool()),
+                         testing::Combine(testing::Values(1, 2, 3, 4, 5, 8),
+                                          testing::ValuesIn(ways())),
                          [](const auto& p) {
-                           return fmt::format("{}{}", std::get<1>(p.param) ? "Memory" : "Tcp",
-                                              std::get<0>(p.param));
+                           return name_of(std::get<1>(p.param)) +
+                                  std::to_string(std::get<0>(p.param));
                          });
 
 #define EXPECT_DONE(status)                        \

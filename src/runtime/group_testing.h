@@ -17,6 +17,7 @@
 #include "runtime/engine.h"
 #include "runtime/group.h"
 #include "runtime/net/store.h"
+#include "runtime/ucx/ucx_transport.h"
 
 namespace weft::runtime {
 
@@ -30,12 +31,26 @@ inline double time_factor() {
 #endif
 }
 
+// What carries the bytes of ranks.
+enum class Way { kMemory, kTcp, kUcx };
+
+inline std::vector<Way> ways() {
+  std::vector<Way> built = {Way::kMemory, Way::kTcp};
+  if (ucx_built()) built.push_back(Way::kUcx);
+  return built;
+}
+
+inline std::string name_of(Way way) {
+  return way == Way::kMemory ? "Memory" : way == Way::kTcp ? "Tcp" : "Ucx";
+}
+
 class Ranks {
  public:
-  explicit Ranks(int ranks, bool shared_memory = true) : ranks_(ranks) {
+  explicit Ranks(int ranks, Way way = Way::kMemory) : ranks_(ranks) {
     secret_ = *Secret::fresh();
     store_ = StoreServer::start("127.0.0.1:0", secret_).value();
-    base.shared_memory = shared_memory;
+    base.shared_memory = way == Way::kMemory;
+    base.network = way == Way::kUcx ? "ucx" : "tcp";
     base.start_deadline_s = 4 * time_factor();
     base.deadline_s = 4 * time_factor();
   }

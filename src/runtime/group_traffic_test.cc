@@ -14,9 +14,9 @@ namespace {
 
 using Floats = std::vector<float>;
 
-class GroupTraffic : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(All, GroupTraffic, testing::Bool(),
-                         [](const auto& p) { return std::string(p.param ? "Memory" : "Tcp"); });
+class GroupTraffic : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(All, GroupTraffic, testing::ValuesIn(ways()),
+                         [](const auto& p) { return name_of(p.param); });
 
 void expect_done(const Status& status) { EXPECT_TRUE(status.ok()) << status.error().what; }
 
@@ -107,7 +107,7 @@ TEST_P(GroupTraffic, SubGroupsWorkBesideTheWholeGroup) {
 
 TEST_P(GroupTraffic, LongVectorsNeedManySlices) {
   Ranks world(3, GetParam());
-  world.base.encrypt = !GetParam();
+  world.base.encrypt = GetParam() == Way::kTcp;
   world.start();
   world.run([](int rank, Group& group) {
     Floats data(3'000'017);

@@ -49,7 +49,7 @@ Job::~Job() {
     engine_->stop();                        // it tells the mesh of failures
     engine_->replace({}, EngineOptions{});  // gives back what it holds of the transports
   }
-  tcp_.reset();   // tells the mesh and the engine of losses
+  wire_.reset();  // tells the mesh and the engine of losses
   mesh_.reset();  // tells the engine
   errands_.reset();
   engine_.reset();
@@ -88,7 +88,7 @@ Status Job::open() {
   engine_ = std::make_unique<Engine>(std::vector<Transport*>{local_->transport.get()},
                                      bell_->bell(), EngineOptions{});
   const Status meshed = open_mesh();
-  return meshed.ok() ? open_tcp() : meshed;
+  return meshed.ok() ? open_wire() : meshed;
 }
 
 Status Job::open_mesh() {
@@ -123,32 +123,6 @@ Status Job::open_mesh() {
   return {};
 }
 
-Status Job::open_tcp() {
-  TcpTransport::Settings tcp;
-  tcp.self = options_.member;
-  tcp.secret = options_.secret;
-  tcp.job = options_.job;
-  tcp.listen_address = address_ + ":0";
-  tcp.options.congestion = options_.congestion;
-  tcp.options.pacing_bytes_per_s = options_.pace_bytes_per_s;
-  tcp.options.dscp = options_.dscp;
-  tcp.options.encrypt = options_.encrypt;
-  tcp.streams = options_.streams;
-  tcp.address_of = [this](MemberId member) -> std::optional<std::string> {
-    const std::lock_guard lock(mutex_);
-    const MemberInfo* info = view_.find(member);
-    if (info == nullptr) return std::nullopt;
-    return info->data;
-  };
-  tcp.on_peer_lost = [this](MemberId member, const std::string& reason, bool) {
-    mesh_->suspect(member, reason);
-  };
-  auto transport = TcpTransport::open(*reactor_, bell_->bell(), std::move(tcp));
-  if (!transport.ok()) return transport.error();
-  tcp_ = std::move(*transport);
-  return {};
-}
-
 Result<std::unique_ptr<Job::Local>> Job::make_local() {
   auto segment = Segment::create(options_.member, *bell_);
   if (!segment.ok()) return segment.error();
@@ -163,7 +137,7 @@ MemberInfo Job::own_info() {
   info.seat = options_.join ? -1 : options_.rank;
   info.host = host_identity();
   info.control = fmt::format("{}:{}", address_, mesh_->port());
-  info.data = fmt::format("{}:{}", address_, tcp_->port());
+  info.data = wire_->address();
   Local* local = next_ != nullptr ? next_.get() : local_.get();
   info.segment = options_.shared_memory ? local->segment.where() : "";
   return info;
@@ -263,7 +237,7 @@ Status Job::install(const View& view) {
   std::string trouble;
   for (const MemberInfo& member : view.members) {
     if (member.host != host || member.segment.empty() || !options_.shared_memory) {
-      if (member.id != options_.member) tcp_->welcome(member.id);
+      if (member.id != options_.member) wire_->welcome(member.id);
       continue;
     }
     ++here;
@@ -273,7 +247,7 @@ Status Job::install(const View& view) {
   }
   std::vector<Transport*> transports = {local_->transport.get()};
   const bool one_host = here == static_cast<int>(view.members.size());
-  if (!one_host) transports.push_back(tcp_.get());
+  if (!one_host) transports.push_back(wire_.get());
   EngineOptions engine;
   engine.credit_bytes =
       options_.credit_bytes > 0 ? options_.credit_bytes : (one_host ? 4 << 20 : 16 << 20);
@@ -312,7 +286,7 @@ Result<View> Job::reform(Seconds deadline_s) {
     }
   }
   for (const MemberInfo& member : old.members) {
-    if (view->find(member.id) == nullptr) tcp_->forget(member.id);
+    if (view->find(member.id) == nullptr) wire_->forget(member.id);
   }
   const Status installed = install(*view);
   if (!installed.ok()) return installed.error();
@@ -358,7 +332,7 @@ void Job::abandon(std::uint32_t group, std::uint32_t epoch, const std::string& w
 
 // What was posted reaches the kernel before the connections go.
 void Job::drain(Seconds most) {
-  wait_until([&] { return tcp_ == nullptr || tcp_->idle(); }, most, 1e-3);
+  wait_until([&] { return wire_ == nullptr || wire_->idle(); }, most, 1e-3);
 }
 
 void Job::leave() {

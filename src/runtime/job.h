@@ -20,7 +20,7 @@
 #include "runtime/record/missing.h"
 #include "runtime/record/slow.h"
 #include "runtime/shm/shm_transport.h"
-#include "runtime/tcp/tcp_transport.h"
+#include "runtime/wire_transport.h"
 
 namespace weft::runtime {
 
@@ -61,7 +61,8 @@ class Job {
   explicit Job(GroupOptions options);
   Status open();
   Status open_mesh();
-  Status open_tcp();
+  Status open_wire();
+  Result<std::unique_ptr<WireTransport>> open_tcp(WireSettings settings);
   void drain(Seconds most);
   Status meet();
   Status join();
@@ -91,7 +92,7 @@ class Job {
   std::unique_ptr<StoreClient> store_;
   std::unique_ptr<Reactor> reactor_;
   std::unique_ptr<Mesh> mesh_;
-  std::unique_ptr<TcpTransport> tcp_;
+  std::unique_ptr<WireTransport> wire_;  // between hosts
   std::optional<SharedBell> bell_;
   // Of the membership, and of the one to come.
   std::unique_ptr<Local> local_, next_;

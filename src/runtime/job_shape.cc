@@ -10,7 +10,7 @@ namespace weft::runtime {
 Connections Job::connections() const {
   Connections held;
   held.control = mesh_->connections();
-  held.data = static_cast<int>(tcp_->counts().connections);
+  held.data = static_cast<int>(wire_->counts().connections);
   const std::lock_guard lock(mutex_);
   held.segments = segments_;
   return held;

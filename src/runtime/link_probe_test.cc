@@ -13,9 +13,9 @@ namespace {
 
 using testing::HasSubstr;
 
-class LinkProbe : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(All, LinkProbe, testing::Bool(),
-                         [](const auto& p) { return std::string(p.param ? "Memory" : "Tcp"); });
+class LinkProbe : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(All, LinkProbe, testing::ValuesIn(ways()),
+                         [](const auto& p) { return name_of(p.param); });
 
 TEST_P(LinkProbe, MeasuresTheKindOfPairThatThereIs) {
   const LinkSpeeds usual;
@@ -24,10 +24,11 @@ TEST_P(LinkProbe, MeasuresTheKindOfPairThatThereIs) {
     world.start();
     const LinkSpeeds links = world.group(0)->links();
     for (int rank = 1; rank < ranks; ++rank) EXPECT_EQ(world.group(rank)->links(), links);
-    const LinkSpeed& measured = GetParam() ? links.same_host : links.other_host;
-    const LinkSpeed& untouched = GetParam() ? links.other_host : links.same_host;
-    EXPECT_EQ(untouched, GetParam() ? usual.other_host : usual.same_host);
-    EXPECT_NE(measured, GetParam() ? usual.same_host : usual.other_host);
+    const bool memory = GetParam() == Way::kMemory;
+    const LinkSpeed& measured = memory ? links.same_host : links.other_host;
+    const LinkSpeed& untouched = memory ? links.other_host : links.same_host;
+    EXPECT_EQ(untouched, memory ? usual.other_host : usual.same_host);
+    EXPECT_NE(measured, memory ? usual.same_host : usual.other_host);
     EXPECT_GT(measured.message_s, 50e-9);
     EXPECT_LT(measured.message_s, time_factor());
     EXPECT_GT(measured.bytes_per_s, 1e6 / time_factor());

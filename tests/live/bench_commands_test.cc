@@ -49,7 +49,9 @@ TEST(BenchRank, MeasuresItsSizesAndTellsWhatItExpected) {
   for (const bool tcp : {false, true}) {
     const Scratch scratch;
     std::vector<std::string> words = {"rank", "--sizes", "4096,65536", "--algorithm", "ring"};
-    if (tcp) words.insert(words.end(), {"--tcp", "--encrypt", "--streams", "1", "--credit", "1"});
+    if (tcp)
+      words.insert(words.end(),
+                   {"--network", "tcp", "--encrypt", "--streams", "1", "--credit", "1"});
     const auto ends = run_ranks(scratch, 3, words);
     for (std::size_t rank = 0; rank < ends.size(); ++rank) {
       SCOPED_TRACE(rank);

@@ -95,7 +95,7 @@ TEST(View, WhatIsWrongIsRefused) {
       text_of([](View& v) { v.members[0].seat = -1; }),
       text_of([](View& v) { v.members[2].id = 0; }),
       text_of([](View& v) { v.members[2].seat = kMostMembers + 1; }),
-      text_of([](View& v) { v.members[0].host = std::string(300, 'x'); }),
+      text_of([](View& v) { v.members[0].host = std::string(5000, 'x'); }),
       text_of([](View& v) { v.links.same_host.message_s = 0; }),
       text_of([](View& v) { v.links.add_bytes_per_s = -1; }),
       R"({"job_epoch":0,"number":0,"members":[7]})",

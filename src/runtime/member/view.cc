@@ -34,7 +34,7 @@ Result<std::int64_t> number(const Json& object, const char* name, std::int64_t l
 }
 
 Result<std::string> text(const Json& object, const char* name) {
-  constexpr std::size_t kMostBytes = 256;
+  constexpr std::size_t kMostBytes = 4096;  // addresses of UCX take a few hundred
   const auto found = object.find(name);
   if (found == object.end() || !found->is_string()) {
     return bad(fmt::format("'{}' must be a text", name));

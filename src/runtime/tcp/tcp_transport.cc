@@ -48,6 +48,11 @@ Connection::Settings TcpTransport::connection_settings() const {
   return settings;
 }
 
+std::string TcpTransport::address() const {
+  const std::string& own = settings_.listen_address;
+  return fmt::format("{}:{}", own.substr(0, own.rfind(':')), port());
+}
+
 TcpTransport::Peer& TcpTransport::peer_of(MemberId member) {
   const std::lock_guard lock(peers_mutex_);
   auto& peer = peers_[member];

@@ -4,41 +4,27 @@
 
 #include <atomic>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/doorbell.h"
 #include "runtime/net/listener.h"
 #include "runtime/tcp/block_pool.h"
-#include "runtime/transport.h"
+#include "runtime/wire_transport.h"
 
 namespace weft::runtime {
 
-class TcpTransport : public Transport {
+class TcpTransport : public WireTransport {
  public:
-  struct Settings {
-    MemberId self = 0;
-    Secret secret = {};
-    std::uint64_t job = 0;
+  struct Settings : WireSettings {
     SocketOptions options = {};
-    int streams = 2;  // connections that this side makes to a member
-    // Most bytes that wait for a member's sockets: what is urgent waits behind no more than that.
-    std::size_t credit_bytes = 4 << 20;
+    int streams = 2;        // connections that this side makes to a member
     Seconds connect_s = 5;  // for connecting to a member
     std::string listen_address = "0.0.0.0:0";
-    // Where a member listens, "host:port", or nothing when it is not known. From any thread.
-    std::function<std::optional<std::string>(MemberId)> address_of = nullptr;
-    // A member's connection ended or never was; its messages go nowhere from now on. Confirmed: its
-    // host says that its end is gone, so it is not the way to it that failed. Called once for each
-    // member, on the reactor's thread, and not for those that were forgotten.
-    std::function<void(MemberId, const std::string& reason, bool confirmed)> on_peer_lost = nullptr;
   };
-  static constexpr std::size_t kMaxMessage = 1 << 20;
 
   // Requires: the reactor and the doorbell outlive the transport.
   static Result<std::unique_ptr<TcpTransport>> open(Reactor& reactor, Doorbell doorbell,
@@ -47,6 +33,7 @@ class TcpTransport : public Transport {
   ~TcpTransport() override;
 
   int port() const { return listener_->port(); }
+  std::string address() const override;  // host:port
   // Connects now, so that the first message need not wait. Cost: a name is looked up as in
   // resolve().
   void prepare(MemberId member);
@@ -58,10 +45,8 @@ class TcpTransport : public Transport {
   bool poll(Message& message) override;
   void release(const Message& message) override;
   void forget(MemberId member) override;
-  // Whether the kernel has everything that was posted to members that live.
-  bool idle();
-  // Connects anew to a member that was lost, when it is needed.
-  void welcome(MemberId member);
+  bool idle() override;  // the kernel has it
+  void welcome(MemberId member) override;
   TransportCounts counts() const override;
 
  private:
