@@ -236,5 +236,74 @@ TEST_P(GroupMembership, WhoDoesNotAskKeepsTheOthersWaitingOnlyUntilTheirDeadline
   });
 }
 
+// Those that have finished may go while others have not, and their connections end with them.
+TEST_P(GroupMembership, WhoLeavesDisturbsNoOperationOfTheOthers) {
+  constexpr int kRanks = 8;
+  Ranks world(kRanks, GetParam());
+  world.start();
+  std::atomic<double> gone = 0;
+  world.run([&](int rank, Group& group) {
+    std::vector<int> others;
+    for (int other = 0; other < kRanks - 1; ++other) others.push_back(other);
+    std::vector<float> data(100, 1);  // all pairs exchange them, so all are connected
+    ASSERT_TRUE(group.all_reduce_now(data.data(), data.size(), kF32, ReduceOp::kSum).ok());
+    if (rank == kRanks - 1) {
+      group.leave();
+      world.kill(rank);
+      gone = steady_now();
+      return;
+    }
+    const auto rest = group.subgroup(others);
+    ASSERT_TRUE(rest.ok()) << rest.error().what;
+    bool on = true;
+    while (on) {
+      // Together, so that nobody waits for one that has seen enough.
+      float more = gone == 0 || steady_now() - gone < 0.3 ? 1 : 0;
+      const Status summed = (*rest)->all_reduce_now(&more, 1, kF32, ReduceOp::kMin);
+      if (!summed.ok()) {
+        // Only a machine that stood still for a second may come so far.
+        EXPECT_THAT(summed.error().what, HasSubstr("left"));
+        break;
+      }
+      on = more > 0;
+    }
+  });
+}
+
+TEST_P(GroupMembership, WhoIsInAnOperationHearsThatOthersReform) {
+  Ranks world(4, GetParam());
+  world.base.deadline_s = 60 * time_factor();
+  world.start();
+  std::atomic<double> asked = 0;
+  world.run([&](int rank, Group& group) {
+    if (rank == 2) {
+      const std::string why = sum_until_error(group, 1, 4, 100);
+      EXPECT_THAT(why, HasSubstr("asked for a new membership"));
+      EXPECT_LT(steady_now() - asked, 0.2 * time_factor());
+    } else {
+      asked = steady_now();
+    }
+    const auto membership = group.reform(4 * time_factor());
+    ASSERT_TRUE(membership.ok()) << membership.error().what;
+    EXPECT_EQ(membership->size(), 4);
+    expect_sum(group, 1, 4);
+  });
+}
+
+TEST_P(GroupMembership, WhatEverybodyTookPartInEndsWellBeforeAReforming) {
+  Ranks world(4, GetParam());
+  world.start();
+  world.run([&](int, Group& group) {
+    for (int round = 0; round < 10; ++round) {
+      std::vector<float> data(50'000, 1);
+      const Status summed =
+          group.all_reduce(data.data(), data.size(), kF32, ReduceOp::kSum)->wait();
+      ASSERT_TRUE(summed.ok()) << summed.error().what;
+      const auto membership = group.reform(4 * time_factor());
+      ASSERT_TRUE(membership.ok()) << membership.error().what;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace weft::runtime

@@ -103,6 +103,7 @@ Status Job::open_mesh() {
   events.on_broken = [this](const Broken& broken) {
     engine_->break_group(broken.group, broken.epoch, broken.why);
   };
+  events.on_reforming = [this](const Reforming& news) { engine_->break_all(news.epoch, news.why); };
   events.on_view = [this](const View& view) {
     const std::lock_guard lock(mutex_);
     agreed_.push_back(view);
@@ -338,6 +339,8 @@ void Job::drain(Seconds most) {
 void Job::leave() {
   save_recording();
   drain(5);
+  wire_->part();
+  drain(1);
   mesh_->leave();
 }
 

@@ -35,6 +35,9 @@ class WireTransport : public Transport {
   // Whether everything that was posted to members that live is on its way, whatever becomes of this
   // process.
   virtual bool idle() = 0;
+  // Tells all that it is connected with that its end is no loss to them. Nothing is posted to them
+  // afterwards.
+  virtual void part() = 0;
   // Connects anew to a member that was lost, when it is needed.
   virtual void welcome(MemberId member) = 0;
 };

@@ -36,6 +36,9 @@ struct Writer {
   Json operator()(const Broken& m) const {
     return {{"is", "broken"}, {"group", m.group}, {"epoch", m.epoch}, {"why", m.why}};
   }
+  Json operator()(const Reforming& m) const {
+    return {{"is", "reforming"}, {"epoch", m.epoch}, {"why", m.why}};
+  }
   Json operator()(const Join& m) const { return {{"is", "join"}, {"info", to_text(m.info)}}; }
   Json operator()(const Fenced& m) const { return {{"is", "fenced"}, {"number", m.number}}; }
   Json operator()(const Leaving&) const { return {{"is", "leaving"}}; }
@@ -137,6 +140,7 @@ ControlMessage read(Fields& fields) {
   if (kind == "broken") {
     return Broken{fields.word("group"), fields.word("epoch"), fields.text("why")};
   }
+  if (kind == "reforming") return Reforming{fields.word("epoch"), fields.text("why")};
   if (kind == "join") return Join{fields.parsed("info", member_from)};
   if (kind == "fenced") return Fenced{fields.word("number")};
   if (kind == "progress") {

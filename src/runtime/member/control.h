@@ -24,6 +24,13 @@ struct Broken {
   std::string why;
   bool operator==(const Broken&) const = default;
 };
+// Somebody asks for a new membership, so what is under way in this one may never end. Passed on to
+// everybody.
+struct Reforming {
+  std::uint32_t epoch = 0;
+  std::string why;
+  bool operator==(const Reforming&) const = default;
+};
 // A process wants to be taken in. Passed on to everybody.
 struct Join {
   MemberInfo info;
@@ -49,7 +56,7 @@ struct Progress {
 };
 
 using ControlMessage = std::variant<Ready, Propose, Accept, Commit, LifeNotice, Broken, Join,
-                                    Fenced, Leaving, Progress>;
+                                    Fenced, Leaving, Progress, Reforming>;
 
 std::string to_text(const ControlMessage& message);
 // From another process: every field is checked.

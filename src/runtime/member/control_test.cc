@@ -22,6 +22,7 @@ const ControlMessage kMessages[] = {
     Join{member(12, -1)},
     Fenced{9},
     Leaving{},
+    Reforming{70000, "rank 3 asked"},
     Progress{false, 0, 1, {}},
     Progress{true, 2, 3, {{0, 5}, {0xffffffff, 0xffffffff}}},
 };

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/stopwatch.h"
+#include "runtime/wait.h"
 
 namespace weft::runtime {
 namespace {
@@ -91,6 +92,10 @@ void Mesh::want(const MemberInfo& self) {
   reactor_.call([&] {
     own_ = self;
     if (fenced_) return;
+    const std::uint32_t epoch = reform_.current().epoch();
+    if (reforming_.insert(epoch).second) {
+      flood(Reforming{epoch, name_of_member(self_) + " asked for a new membership"}, self_);
+    }
     reform_.want(self);
     flush();
   });
@@ -122,13 +127,28 @@ void Mesh::ask_progress(const Progress& question) {
 }
 
 void Mesh::leave() {
+  constexpr Seconds kHeard = 1;  // at most, for those that are busy or gone
+  std::vector<std::shared_ptr<Connection>> told;
   reactor_.call([&] {
     leaving_ = true;
-    for (const auto& connection : open_links(self_)) {
+    told = open_links(self_);
+    for (const auto& [member, link] : links_) {
+      if (link.before != nullptr && link.before->open()) told.push_back(link.before);
+    }
+    for (const auto& connection : told) {
       connection->send(kMessage, to_text(ControlMessage{Leaving{}}));
       connection->finish();
     }
   });
+  // Who sees our other connections end must know by then. Who has heard closes.
+  const auto heard = [&] {
+    bool all = false;
+    reactor_.call([&] {
+      all = std::all_of(told.begin(), told.end(), [](const auto& one) { return one->closed(); });
+    });
+    return all;
+  };
+  wait_until(heard, kHeard, 1e-3);
 }
 
 std::string Mesh::waits_for() {
@@ -155,7 +175,15 @@ void Mesh::accepted(const std::shared_ptr<Connection>& connection) {
 void Mesh::adopt(MemberId member, const std::shared_ptr<Connection>& connection) {
   // Both sides may have called each other at once; the connection before goes on being read.
   connection->set_events(events_for(member, false));
-  links_[member] = {connection, monotonic_ns()};
+  const auto old = links_.find(member);
+  const std::shared_ptr<Connection> before =
+      old == links_.end() || old->second.connection == connection ? nullptr
+                                                                  : old->second.connection;
+  links_[member] = {connection, monotonic_ns(), before};
+  if (leaving_) {
+    connection->send(kMessage, to_text(ControlMessage{Leaving{}}));
+    connection->finish();
+  }
   const auto asked = questioned_.find(member);
   if (asked == questioned_.end()) return;
   const Question question = asked->second;

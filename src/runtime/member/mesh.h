@@ -28,6 +28,8 @@ class Mesh {
     // The membership of this epoch cannot go on; the sentence names who is lost.
     std::function<void(std::uint32_t epoch, const std::string& why)> on_lost;
     std::function<void(const Broken&)> on_broken;
+    // Another member has asked for a new membership a moment ago.
+    std::function<void(const Reforming&)> on_reforming;
     // The next membership is agreed on; `self` is how we are reached in it.
     std::function<void(const View&)> on_view;
     // Others go on without this process.
@@ -62,6 +64,8 @@ class Mesh {
   // Something else than the control connection says that the member may be lost.
   void suspect(MemberId member, const std::string& why);
   void ask_progress(const Progress& question);
+  // Says goodbye to those that are watched, and waits a while until they have heard it. Not on the
+  // reactor's thread.
   void leave();
   int joiners() const { return joiners_.load(); }
   std::string waits_for();
@@ -74,6 +78,7 @@ class Mesh {
   struct Link {
     std::shared_ptr<Connection> connection;
     std::int64_t heard_ns = 0;
+    std::shared_ptr<Connection> before = nullptr;  // the other, when both sides called at once
   };
 
   Mesh(Reactor& reactor, Connection::Settings settings, MemberId self, const Options& options,
@@ -86,6 +91,8 @@ class Mesh {
   void received(MemberId from, std::string_view body);
   void handle(MemberId from, const ControlMessage& message);
   void take(MemberId from, const LifeNotice& notice);
+  void take(const Reforming& news, MemberId from);
+  void hear_goodbye(MemberId from);
   void send(MemberId to, const ControlMessage& message);
   void flood(const ControlMessage& message, MemberId except);
   void question(MemberId member, const std::string& why, bool data = false);
@@ -121,6 +128,7 @@ class Mesh {
   std::map<MemberId, Question> questioned_;
   std::set<MemberId> left_;  // of their own will; what they sent before may still be on its way
   std::set<std::pair<std::uint32_t, std::uint32_t>> broken_;  // group, epoch: told already
+  std::set<std::uint32_t> reforming_;                         // epochs: told already
   std::int64_t last_beat_ns_ = 0;
   std::int64_t watched_since_ns_ = 0;
   Reactor::Timer timer_ = 0;

@@ -10,7 +10,8 @@
 namespace weft::runtime {
 namespace {
 
-constexpr Seconds kGoodbye = 1;  // in which what a leaving member sent should have arrived
+constexpr Seconds kGoodbye = 1;      // in which what a leaving member sent should have arrived
+constexpr Seconds kLastWords = 0.1;  // the same for one that asked for a new membership
 constexpr Seconds kProbes[] = {0.03, 0.2, 0.3};  // how long each call to a lost member may take
 
 }  // namespace
@@ -46,15 +47,9 @@ void Mesh::handle(MemberId from, const ControlMessage& message) {
   } else if (const auto* fenced = std::get_if<Fenced>(&message)) {
     if (fenced->number > reform_.current().number) fence(fenced->number);
   } else if (std::get_if<Leaving>(&message) != nullptr) {
-    // Operations that it took part in may still end well; those that need it now do not.
-    links_.erase(from);
-    if (!left_.insert(from).second) return;
-    reactor_.after(kGoodbye, [this, from, alive = std::weak_ptr(alive_)] {
-      const auto strong = alive.lock();
-      if (strong == nullptr || !*strong) return;
-      judge(from, Life::kDead, "left");
-      flush();
-    });
+    hear_goodbye(from);
+  } else if (const auto* reforming = std::get_if<Reforming>(&message)) {
+    take(*reforming, from);
   } else if (const auto* progress = std::get_if<Progress>(&message)) {
     if (progress->answer) {
       events_.on_progress(from, *progress);
@@ -62,6 +57,34 @@ void Mesh::handle(MemberId from, const ControlMessage& message) {
       send(from, events_.progress(from, *progress));
     }
   }
+}
+
+// Operations that it took part in may still end well; those that need it now do not.
+void Mesh::hear_goodbye(MemberId from) {
+  const auto link = links_.find(from);
+  if (link != links_.end()) {
+    // It waits for this.
+    link->second.connection->close();
+    if (link->second.before != nullptr) link->second.before->close();
+    links_.erase(link);
+  }
+  if (!left_.insert(from).second) return;
+  reactor_.after(kGoodbye, [this, from, alive = std::weak_ptr(alive_)] {
+    const auto strong = alive.lock();
+    if (strong == nullptr || !*strong) return;
+    judge(from, Life::kDead, "left");
+    flush();
+  });
+}
+
+// What everybody has sent its part of may still end well; what waits for whoever asked does not.
+void Mesh::take(const Reforming& news, MemberId from) {
+  if (news.epoch != reform_.current().epoch() || !reforming_.insert(news.epoch).second) return;
+  flood(news, from);
+  reactor_.after(kLastWords, [this, news, alive = std::weak_ptr(alive_)] {
+    const auto strong = alive.lock();
+    if (strong != nullptr && *strong) events_.on_reforming(news);
+  });
 }
 
 void Mesh::fence(std::uint32_t number) {

@@ -12,7 +12,7 @@ namespace weft::runtime {
 inline constexpr std::size_t kKeptBytes = 64 << 20;       // of free memory in the pool
 inline constexpr std::size_t kMostInboxBytes = 64 << 20;  // that nobody polled, then reading pauses
 inline constexpr int kMostStreams = 16;                   // that one side makes to a member
-inline constexpr std::uint16_t kMessageFrame = 1;
+inline constexpr std::uint16_t kMessageFrame = 1, kGoodbyeFrame = 2;
 
 // One connection with a member, made by either side.
 struct TcpTransport::Stream {
@@ -65,6 +65,7 @@ struct TcpTransport::Peer {
   std::atomic<bool> wanted = false;     // somebody waits for room
 
   // On the reactor's thread.
+  bool parting = false;  // it said goodbye, so its end is no loss
   std::vector<std::unique_ptr<Stream>> streams;
   std::vector<std::shared_ptr<Sending>> waiting;  // for the first stream to open
 };

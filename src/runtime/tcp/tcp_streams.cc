@@ -116,6 +116,10 @@ void TcpTransport::write_out() {
 
 void TcpTransport::arrived(Stream& stream, std::uint16_t kind, ByteView body) {
   Block* block = std::exchange(stream.arriving, nullptr);
+  if (kind == kGoodbyeFrame && body.empty()) {
+    stream.peer.parting = true;
+    return;
+  }
   if (kind != kMessageFrame || block == nullptr) {
     return stream.connection->fail(
         End::kBadFrame,
@@ -172,8 +176,20 @@ void TcpTransport::stream_ended(Stream& stream, End end, const std::string& reas
 void TcpTransport::lose(Peer& peer, const std::string& reason, bool confirmed) {
   if (peer.gone.exchange(true)) return;
   close_streams(peer);
-  if (settings_.on_peer_lost) settings_.on_peer_lost(peer.id, reason, confirmed);
+  if (settings_.on_peer_lost && !peer.parting) settings_.on_peer_lost(peer.id, reason, confirmed);
   doorbell_.ring();
+}
+
+void TcpTransport::part() {
+  reactor_.call([this] {
+    const std::lock_guard lock(peers_mutex_);
+    for (const auto& [id, peer] : peers_) {
+      peer->parting = true;  // they may close before we do
+      for (const auto& stream : peer->streams) {
+        if (stream->connection->open()) stream->connection->send(kGoodbyeFrame, "");
+      }
+    }
+  });
 }
 
 void TcpTransport::close_streams(Peer& peer) {

@@ -46,6 +46,7 @@ class TcpTransport : public WireTransport {
   void release(const Message& message) override;
   void forget(MemberId member) override;
   bool idle() override;  // the kernel has it
+  void part() override;
   void welcome(MemberId member) override;
   TransportCounts counts() const override;
 

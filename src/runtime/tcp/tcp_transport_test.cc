@@ -74,7 +74,7 @@ TEST_F(TcpTransportTest, WrongMessagesEndTheConnection) {
     const char* reason;
   } rows[] = {
       {"too short", 10, 1, "short", "is no message"},
-      {"of an unknown kind", 11, 2, lie, "is no message"},
+      {"of an unknown kind", 11, 3, lie, "is no message"},
       {"with a wrong length", 12, 1, lie, "says that it has 7"},
       {"too long", 13, 1, std::string(sizeof lying + (1 << 20) + 1, 'x'), "over"},
   };

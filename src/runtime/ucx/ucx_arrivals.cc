@@ -29,7 +29,8 @@ ucs_status_t UcxTransport::arrived(const void* envelope_bytes, std::size_t envel
   if (envelope.header.bytes != bytes || envelope.from == settings_.self) return UCS_OK;
   // Whoever proved itself may have learned of the membership before us.
   Peer& peer = peer_of(envelope.from);
-  if (peer.gone) return UCS_OK;
+  peer.parting = peer.parting || envelope.parting != 0;
+  if (peer.gone || envelope.parting != 0) return UCS_OK;
   // With an end of our own we hear when the other one fails.
   if (peer.end == nullptr) unsettled_ = true;
   if ((how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {

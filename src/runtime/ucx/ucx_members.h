@@ -36,6 +36,7 @@ class UcxTransport : public WireTransport {
   void release(const Message& message) override;
   void forget(MemberId member) override;
   bool idle() override;
+  void part() override;
   void welcome(MemberId member) override;
   TransportCounts counts() const override;
 
@@ -45,7 +46,7 @@ class UcxTransport : public WireTransport {
   struct Envelope {
     Header header;
     MemberId from = 0;
-    std::uint32_t spare = 0;
+    std::uint32_t parting = 0;  // 1: no message but a goodbye
     Token proof = {};
   };
   static constexpr std::size_t kEnvelopeRoom = 128;  // so that payloads stay aligned
@@ -60,6 +61,7 @@ class UcxTransport : public WireTransport {
     std::size_t queued = 0;  // bytes reserved and not yet sent
     bool wanted = false;     // somebody waits for room
     bool gone = false;       // lost or forgotten
+    bool parting = false;    // it said goodbye, so its end is no loss
     std::string trouble;     // why its end failed; it is not lost yet
   };
   // A message on its way to or from a member, while UCX has its memory.
@@ -84,6 +86,7 @@ class UcxTransport : public WireTransport {
   bool connect(Peer& peer);
   void close_end(Peer& peer);
   void lose(Peer& peer, const std::string& reason);
+  void send(Peer& peer, Block* block, const Header& header);
   Moving& start_moving(Peer& peer, Block* block, const Header& header);
   void sent(Moving& moving);
   void fetched(Moving& moving, bool whole);

@@ -144,7 +144,7 @@ void UcxTransport::lose(Peer& peer, const std::string& reason) {
   if (peer.gone) return;
   peer.gone = true;
   close_end(peer);
-  if (settings_.on_peer_lost) {
+  if (settings_.on_peer_lost && !peer.parting) {
     reactor_.post(
         [tell = settings_.on_peer_lost, id = peer.id, reason] { tell(id, reason, false); });
   }
@@ -174,32 +174,50 @@ void UcxTransport::post(std::byte* room, std::span<const MemberId> to, const Hea
   CHECK(block->bytes == kEnvelopeRoom + header.bytes);
   const Envelope envelope{header, settings_.self, 0, own_proof_};
   std::memcpy(block->data(), &envelope, sizeof envelope);
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = [](void* request, ucs_status_t, void* moving) {
-    auto& message = *static_cast<Moving*>(moving);
-    message.peer.transport.sent(message);
-    ucp_request_free(request);
-  };
   block->holds.fetch_add(static_cast<std::uint32_t>(to.size()), std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   for (const MemberId member : to) {
     Peer& peer = peer_of(member);
-    Moving& moving = start_moving(peer, block, header);
-    if (peer.gone || peer.end == nullptr) {
-      sent(moving);
-      continue;
+    if (!peer.gone && peer.end != nullptr) {
+      ++counts_.messages_sent;
+      counts_.bytes_sent += header.bytes;
     }
-    ++counts_.messages_sent;
-    counts_.bytes_sent += header.bytes;
-    param.user_data = &moving;
-    const ucs_status_ptr_t request = ucp_am_send_nbx(peer.end, kUcxMessage, block->data(),
-                                                     sizeof(Envelope), room, header.bytes, &param);
-    if (UCS_PTR_IS_PTR(request)) continue;
-    sent(moving);
-    if (UCS_PTR_IS_ERR(request)) lose(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+    send(peer, block, header);
   }
   pool_.drop(block);
+}
+
+// Requires: the block is held for it and its bytes count as queued.
+void UcxTransport::send(Peer& peer, Block* block, const Header& header) {
+  Moving& moving = start_moving(peer, block, header);
+  if (peer.gone || peer.end == nullptr) return sent(moving);
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = [](void* request, ucs_status_t, void* which) {
+    auto& message = *static_cast<Moving*>(which);
+    message.peer.transport.sent(message);
+    ucp_request_free(request);
+  };
+  param.user_data = &moving;
+  const ucs_status_ptr_t request =
+      ucp_am_send_nbx(peer.end, kUcxMessage, block->data(), sizeof(Envelope),
+                      block->data() + kEnvelopeRoom, header.bytes, &param);
+  if (UCS_PTR_IS_PTR(request)) return;
+  sent(moving);
+  if (UCS_PTR_IS_ERR(request)) lose(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+}
+
+void UcxTransport::part() {
+  const Envelope goodbye{{}, settings_.self, 1, own_proof_};
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, peer] : peers_) {
+    peer->parting = true;  // they may close before we do
+    if (peer->gone || peer->end == nullptr) continue;
+    Block* block = pool_.take(kEnvelopeRoom);
+    std::memcpy(block->data(), &goodbye, sizeof goodbye);
+    peer->queued += block->bytes;
+    send(*peer, block, goodbye.header);
+  }
 }
 
 UcxTransport::Moving& UcxTransport::start_moving(Peer& peer, Block* block, const Header& header) {
