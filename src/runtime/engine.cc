@@ -14,9 +14,20 @@
 namespace weft::runtime {
 namespace {
 
-constexpr int kBatch = 64;          // messages taken before slices are started anew
-constexpr Seconds kLongRest = 1.0;  // a sleeper looks again after so long in any case
+constexpr int kBatch = 64;            // messages taken before slices are started anew
+constexpr Seconds kPatience = 10e-6;  // of a spinning driver, before it lets others run in between
+constexpr Seconds kLongRest = 1.0;    // a sleeper looks again after so long in any case
 constexpr std::size_t kMostStashed = 256 << 20;
+
+// What others wrote before they let go of what is now ours alone is seen from here on. The thread
+// sanitizer does not know fences.
+void take_over([[maybe_unused]] const std::shared_ptr<Execution>& alone) {
+#ifdef __SANITIZE_THREAD__
+  std::shared_ptr<Execution>(alone).reset();
+#else
+  std::atomic_thread_fence(std::memory_order_acquire);
+#endif
+}
 
 }  // namespace
 
@@ -50,14 +61,6 @@ std::size_t Engine::max_message() const {
   std::size_t most = std::size_t{1} << 30;
   for (const Transport* transport : transports_) most = std::min(most, transport->max_message());
   return most;
-}
-
-Engine::GroupState& Engine::state_of(std::uint32_t group) {
-  for (GroupState& state : groups_) {
-    if (state.group == group) return state;
-  }
-  groups_.push_back({group, 0, false, ""});
-  return groups_.back();
 }
 
 std::shared_ptr<Execution> Engine::submit(OperationSpec spec, bool background) {
@@ -109,7 +112,7 @@ std::shared_ptr<Execution> Engine::execution_for(OperationSpec spec) {
   if (idle_ == nullptr || idle_.use_count() > 1) {
     return std::make_shared<Execution>(std::move(spec));
   }
-  std::atomic_thread_fence(std::memory_order_acquire);
+  take_over(idle_);
   std::shared_ptr<Execution> execution = std::move(idle_);
   execution->restart(std::move(spec));
   return execution;
@@ -183,7 +186,11 @@ void Engine::drive(std::unique_lock<std::mutex>& lock, const std::function<bool(
         continue;
       }
       lock.unlock();  // others may want to hand something in
-      _mm_pause();
+      if (now - idle_since > kPatience) {
+        sched_yield();  // whom we wait for may be waiting for this processor
+      } else {
+        _mm_pause();
+      }
       lock.lock();
     } else {
       _mm_pause();
@@ -299,70 +306,6 @@ void Engine::collect_ended(std::unique_lock<std::mutex>& lock) {
   }
   if (any && waiters_ > 0) ended_.notify_all();
   tell(lock);
-}
-
-void Engine::break_group(std::uint32_t group, std::uint32_t epoch, const std::string& why) {
-  {
-    const std::lock_guard lock(mutex_);
-    GroupState& state = state_of(group);
-    if (state.epoch != epoch || state.broken) return;
-    state.broken = true;
-    state.why = why;
-    for (const auto& execution : active_) {
-      if (execution->spec().key.group == group) execution->fail(why);
-    }
-    if (waiters_ > 0) ended_.notify_all();
-  }
-  bell_.ring();
-}
-
-void Engine::begin_epoch(std::uint32_t group, std::uint32_t epoch) {
-  const std::lock_guard lock(mutex_);
-  GroupState& state = state_of(group);
-  state = {group, epoch, false, ""};
-  for (const auto& execution : active_) {
-    if (execution->spec().key.group == group && execution->spec().key.epoch != epoch) {
-      execution->fail("the group has changed; the operation belongs to an earlier membership");
-    }
-  }
-  std::erase_if(stash_,
-                [&](const Stashed& s) { return s.key.group == group && s.key.epoch < epoch; });
-}
-
-void Engine::replace(std::vector<Transport*> transports, const EngineOptions& options) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& execution : active_) {
-      execution->fail("the group has changed; the operation belongs to an earlier membership");
-      execution->clear();
-    }
-    // What others have begun in the membership to come has arrived by TCP and must not be lost.
-    const std::uint32_t epoch = state_of(0).epoch;
-    std::erase_if(stash_, [&](const Stashed& s) { return s.key.epoch <= epoch; });
-    for (Stashed& early : stash_) {
-      for (Parcel& parcel : early.parcels) parcel.keep();
-    }
-    transports_ = std::move(transports);
-    options_ = options;
-  }
-  bell_.ring();
-}
-
-void Engine::break_all(std::uint32_t epoch, const std::string& why) {
-  std::vector<std::uint32_t> groups;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const GroupState& state : groups_) groups.push_back(state.group);
-  }
-  for (const std::uint32_t group : groups) break_group(group, epoch, why);
-}
-
-std::string Engine::broken(std::uint32_t group) const {
-  const std::lock_guard lock(mutex_);
-  for (const GroupState& state : groups_) {
-    if (state.group == group && state.broken) return state.why;
-  }
-  return "";
 }
 
 Transport* Engine::transport_to(MemberId member) const {
