@@ -182,13 +182,18 @@ void TcpTransport::lose(Peer& peer, const std::string& reason, bool confirmed) {
 
 void TcpTransport::part() {
   reactor_.call([this] {
-    const std::lock_guard lock(peers_mutex_);
-    for (const auto& [id, peer] : peers_) {
-      peer->parting = true;  // they may close before we do
-      for (const auto& stream : peer->streams) {
-        if (stream->connection->open()) stream->connection->send(kGoodbyeFrame, "");
+    // Copied first: a connection that ends when it is written to takes its stream away.
+    std::vector<std::shared_ptr<Connection>> open;
+    {
+      const std::lock_guard lock(peers_mutex_);
+      for (const auto& [id, peer] : peers_) {
+        peer->parting = true;  // they may close before we do
+        for (const auto& stream : peer->streams) {
+          if (stream->connection->open()) open.push_back(stream->connection);
+        }
       }
     }
+    for (const auto& connection : open) connection->send(kGoodbyeFrame, "");
   });
 }
 
