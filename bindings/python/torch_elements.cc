@@ -1,5 +1,7 @@
 #include "bindings/python/torch_elements.h"
 
+#include <optional>
+
 namespace weft::bindings {
 
 using runtime::DataType;
@@ -18,7 +20,7 @@ const at::Tensor& only_tensor(const Tensors& tensors, const char* operation) {
   return tensors[0];
 }
 
-static c10::optional<DataType> known_type(at::ScalarType type) {
+static std::optional<DataType> known_type(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
       return DataType::kFloat32;
@@ -35,7 +37,7 @@ static c10::optional<DataType> known_type(at::ScalarType type) {
     case at::kByte:
       return DataType::kUint8;
     default:
-      return c10::nullopt;
+      return std::nullopt;
   }
 }
 

@@ -157,7 +157,27 @@ PAIRS = [
 ]
 
 
+def in_a_group_of_torchs_own(rank, size):
+    import torch.distributed as dist
+    import weft.torch
+
+    class Outer:  # what torch 2 has in dist.group.WORLD
+        def _get_backend(self, device):
+            assert device == torch.device("cpu")
+            return dist.group.WORLD
+
+    model = model_of()
+    wrapped = weft.torch.wrap(model, codec="none", group=Outer())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(wrapped, optimizer, rank, 3)
+    return flat(model)
+
+
 class Wrap(unittest.TestCase):
+    def test_a_group_that_holds_ours_inside_will_do(self):
+        first, second = run(in_a_group_of_torchs_own, 2)
+        self.assertEqual(first, second)
+
     def test_every_mode_learns_and_ranks_end_together(self):
         runs = run(trained, 3, PAIRS, False, 60)
         for i, (codec, sync) in enumerate(PAIRS):

@@ -59,7 +59,7 @@ def wrap(
     if mode_codec and _native.codec_text(asked) != _native.codec_text(mode_codec):
         raise ValueError(f"codec is '{asked}', but sync is '{mode}': name one of them only")
     codec_text = _native.codec_text(asked)
-    group = group if group is not None else dist.group.WORLD
+    group = back_end_of(group if group is not None else dist.group.WORLD)
     if not isinstance(group, _native.ProcessGroup):
         raise ValueError(
             'wrap() needs a process group of the back end "weft": '
@@ -72,6 +72,16 @@ def wrap(
             raise ValueError(f"sync '{mode}' acts in optimizer.step(): give wrap() the optimizer")
         how = _Parameters(model, group, codec_text, mode, optimizer, needs_loss, seed)
     return Wrapped(how, codec_text, mode)
+
+
+def back_end_of(group: Any) -> Any:
+    """What serves ``group`` in host memory.
+
+    In torch 1.13 a process group of ours is the group itself; torch 2 puts it into one of its own.
+    """
+    if isinstance(group, _native.ProcessGroup) or not hasattr(group, "_get_backend"):
+        return group
+    return group._get_backend(torch.device("cpu"))
 
 
 class Wrapped(nn.Module):
