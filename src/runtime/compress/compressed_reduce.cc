@@ -159,7 +159,8 @@ Status CompressedReduce::run_linear(Job& job, codec::CodecState& state) {
     if (const Status status = exchange(*group_, run.exchange(), job.call); !status.ok()) {
       return status;
     }
-    if (const Status status = run.next(); !status.ok()) return status;
+    // A rank that cannot go on must not leave the others waiting in the next round.
+    if (const Status status = agree(*group_, run.next(), job.call); !status.ok()) return status;
   }
   run.finish(job.data);
   const float share = 1.0F / static_cast<float>(job.ranks);

@@ -132,6 +132,22 @@ TEST(CompressedReduce, WhatOneRankCannotSendIsTheSameErrorEverywhereAndTrainingG
   }
 }
 
+TEST(CompressedReduce, WhatOneRankFindsBetweenRoundsIsToldToTheOthersAtOnce) {
+  Ranks world(4);
+  world.start();
+  const auto codec = std::make_shared<WholeNumbers>();
+  world.run([&](int rank, Group&) {
+    CompressedReduce reduce(world.group(rank), codec);
+    std::vector<float> data = gradients(rank, 0, 1000);
+    if (rank == 1) data[5] = kStumble;
+    const Status status = reduce.average(0, data)->wait();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().what, "rank 1: a value to stumble over");
+    data = gradients(rank, 1, 1000);
+    ASSERT_DONE(reduce.average(1, data)->wait());
+  });
+}
+
 TEST(CompressedReduce, ABucketThatChangesItsSizeIsAnError) {
   Ranks world(2);
   world.start();

@@ -27,6 +27,9 @@ inline std::vector<float> gradients(int rank, std::uint64_t step, std::size_t si
   return values;
 }
 
+// A value that a rank of the codec below stumbles over, after its first round.
+inline constexpr float kStumble = 12345;
+
 // A linear codec with a round of each kind: the least scale that fits all, then whole numbers, with
 // error feedback; rank 0's word at the end.
 class WholeNumbers : public codec::LinearCodec {
@@ -53,6 +56,7 @@ class WholeNumbers : public codec::LinearCodec {
       float* residual = state.residual(0, values.size());
       for (std::size_t i = 0; i < values.size(); ++i) {
         residual[i] += values[i];
+        stumbles_ = stumbles_ || values[i] == kStumble;
         largest_ = std::max(largest_, std::abs(residual[i]));
       }
       numbers_.resize(values.size());
@@ -66,6 +70,7 @@ class WholeNumbers : public codec::LinearCodec {
               numbers_.size()};
     }
     Status next() override {
+      if (stumbles_) return Error{ErrorKind::kInvalidInput, "a value to stumble over", ""};
       if (round_++ == 0) {
         scale_ = largest_ > 0 ? largest_ / 100 : 1;
         for (std::size_t i = 0; i < numbers_.size(); ++i) {
@@ -91,6 +96,7 @@ class WholeNumbers : public codec::LinearCodec {
     std::vector<std::int32_t> numbers_;
     float largest_ = 0, scale_ = 1;
     std::uint8_t word_ = 7;
+    bool stumbles_ = false;
     int round_ = 0;
   };
 };
