@@ -117,20 +117,40 @@ std::size_t choose_velocity(const float* values, float* velocity, float* residua
   return handled;
 }
 
+// residual += values; gives the largest magnitude that comes of it.
+float add_bin(const float* values, float* residual, std::size_t count) {
+  MostBits most;
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const VF v = hn::Add(hn::LoadU(F(), values + i), hn::LoadU(F(), residual + i));
+    hn::StoreU(v, F(), residual + i);
+    most.add(v);
+  }
+  float largest = std::bit_cast<float>(most.bits());
+  for (; i < count; ++i) {
+    residual[i] += values[i];
+    largest = std::max(largest, std::abs(residual[i]));
+  }
+  return largest;
+}
+
 void choose_bins(const float* values, float* residual, std::size_t count, std::size_t bin,
                  Chosen& chosen) {
   for (std::size_t at = 0; at < count; at += bin) {
     const std::size_t end = std::min(at + bin, count);
-    float most = 0;
-    for (std::size_t i = at; i < end; ++i) {
-      residual[i] += values[i];
-      most = std::max(most, std::abs(residual[i]));
-    }
+    const float most = add_bin(values + at, residual + at, end - at);
     if (most == 0) continue;
-    for (std::size_t i = at; i < end; ++i) {
+    const auto look = [&](std::size_t i) {
       const float eager = residual[i] + values[i];
       if (std::abs(eager) >= most && take(residual[i], i, 0, chosen)) residual[i] = 0;
+    };
+    std::size_t i = at;
+    for (; i + kLanes <= end; i += kLanes) {
+      const VF eager = hn::Add(hn::LoadU(F(), residual + i), hn::LoadU(F(), values + i));
+      if (hn::AllFalse(F(), hn::Ge(hn::Abs(eager), real(most)))) continue;
+      for (std::size_t j = i; j < i + kLanes; ++j) look(j);
     }
+    for (; i < end; ++i) look(i);
   }
 }
 
