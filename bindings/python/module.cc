@@ -174,12 +174,14 @@ void define_training(py::module_& module) {
       .def_property_readonly("codec", &Compressor::codec)
       .def("save", [](const Compressor& self) { return py::bytes(self.save()); })
       .def("restore", &Compressor::restore, py::arg("saved"), Release())
-      .def("regroup", &Compressor::regroup, Release());
+      .def("regroup", &Compressor::regroup, Release())
+      .def("mark", &Compressor::mark, Release())
+      .def("go_back", &Compressor::go_back, Release());
   py::class_<TrainingSync>(module, "TrainingSync")
       .def(py::init<Handle, const std::string&, const std::string&, const at::Tensor&,
-                    std::uint64_t>(),
+                    std::uint64_t, double, std::uint32_t>(),
            py::arg("group"), py::arg("codec"), py::arg("mode"), py::arg("parameters"),
-           py::arg("seed"), Release())
+           py::arg("seed"), py::arg("weight"), py::arg("steps"), Release())
       .def("needs_gradient", &TrainingSync::needs_gradient)
       .def("before_step", &TrainingSync::before_step, py::arg("gradient"), py::arg("loss"),
            py::arg("lr"), Release())
@@ -191,6 +193,8 @@ void define_training(py::module_& module) {
       .def_property_readonly("round", &TrainingSync::round)
       .def_property_readonly("widest", &TrainingSync::widest);
   module.def("codec_text", &codec_text, py::arg("codec"));
+  module.def("split_data", &split_data, py::arg("split"), py::arg("labels"), py::arg("ranks"),
+             py::arg("seed"));
   module.def("mode_facts", [](const std::string& mode) {
     const ModeFacts facts = mode_facts(mode);
     return py::make_tuple(facts.text, facts.codec, facts.gradients, facts.needs_loss);

@@ -1,9 +1,10 @@
 #include "bindings/python/torch_training.h"
 
-#include <limits>
+#include <algorithm>
 #include <stdexcept>
 
 #include "codec/codecs.h"
+#include "sync/sampling.h"
 
 namespace weft::bindings {
 namespace {
@@ -56,9 +57,10 @@ void Compressor::restore(const std::vector<std::string>& saved) { check(reduce_.
 void Compressor::regroup() { check(reduce_.regroup()); }
 
 TrainingSync::TrainingSync(GroupHandle group, const std::string& codec, const std::string& mode,
-                           const at::Tensor& parameters, std::uint64_t seed)
+                           const at::Tensor& parameters, std::uint64_t seed, double weight,
+                           std::uint32_t steps)
     : group_(std::move(group)), parameters_(parameters) {
-  const runtime::SyncOptions options{parsed(mode), made(codec), seed};
+  const runtime::SyncOptions options{parsed(mode), made(codec), seed, weight, steps};
   auto sync = runtime::Synchroniser::make(group_->shared_group(), options,
                                           values_of(parameters_, "the model"));
   if (!sync.ok() && sync.error().kind == ErrorKind::kUnsupported) {
@@ -82,6 +84,20 @@ ModeFacts mode_facts(const std::string& text) {
 }
 
 std::string codec_text(const std::string& codec) { return made(codec)->text(); }
+
+std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
+                                                   const std::vector<std::uint32_t>& labels,
+                                                   std::uint32_t ranks, std::uint64_t seed) {
+  const auto how = sync::parse_data_split(split);
+  if (!how.ok()) throw std::invalid_argument(how.error().text());
+  const std::size_t least = std::size_t{ranks} * std::max<std::uint32_t>(1, how->shards);
+  if (ranks == 0 || labels.size() < least) {
+    throw std::invalid_argument("weft: " + std::to_string(labels.size()) + " examples for " +
+                                std::to_string(ranks) + " ranks; at least " +
+                                std::to_string(std::max<std::size_t>(1, least)) + " are needed");
+  }
+  return sync::split_data(*how, labels, ranks, seed);
+}
 
 std::vector<std::string> gather_texts(TorchBackend& group, const std::string& own) {
   runtime::CallOptions call;

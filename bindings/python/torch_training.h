@@ -27,6 +27,8 @@ class Compressor {
   std::string save() const { return reduce_.save(); }
   void restore(const std::vector<std::string>& saved);
   void regroup();
+  void mark() { reduce_.mark(); }
+  void go_back() { reduce_.go_back(); }
 
  private:
   const GroupHandle group_;
@@ -37,7 +39,8 @@ class TrainingSync {
  public:
   // Throws std::invalid_argument with the sentence of whatever does not go together.
   TrainingSync(GroupHandle group, const std::string& codec, const std::string& mode,
-               const at::Tensor& parameters, std::uint64_t seed);
+               const at::Tensor& parameters, std::uint64_t seed, double weight,
+               std::uint32_t steps);
 
   bool needs_gradient() const { return sync_->needs_gradient(); }
   void before_step(const at::Tensor& gradient, double loss, double lr);
@@ -64,6 +67,11 @@ struct ModeFacts {
 ModeFacts mode_facts(const std::string& mode);
 // The full text of a codec. Throws std::invalid_argument.
 std::string codec_text(const std::string& codec);
+
+// The examples of each rank (sync/sampling.h). Throws std::invalid_argument.
+std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
+                                                   const std::vector<std::uint32_t>& labels,
+                                                   std::uint32_t ranks, std::uint64_t seed);
 
 // What every rank has, by rank.
 std::vector<std::string> gather_texts(TorchBackend& group, const std::string& own);

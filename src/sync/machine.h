@@ -88,6 +88,9 @@ class Machine {
   static Result<Machine> make(const Mode& mode, std::vector<Member> members, std::uint32_t self,
                               std::uint32_t epoch = 0);
 
+  // In rounds to which it was not chosen this rank takes its steps all the same, and they do not
+  // count: for programs whose ranks all take the same number. Not part of save().
+  void take_all_steps() { all_steps_ = true; }
   // Comes first, also after restore().
   Actions start();
 
@@ -177,6 +180,7 @@ class Machine {
       0;                 // a step, not yet begun, that the others have chosen without this rank
   bool waiting_ = true;  // no kProceed is out
   bool agreed_ = false;  // kAgree was given
+  bool all_steps_ = false;
 };
 
 }  // namespace weft::sync

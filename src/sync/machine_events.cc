@@ -127,7 +127,8 @@ void Machine::go_on(Actions& out) {
     out.push_back(agree);
   }
   // Outside a round to which it was not chosen a rank only takes part in the average.
-  if (local() && mode_.participation < 1 && step_ == since_[0] && weight_now() == 0) {
+  if (local() && mode_.participation < 1 && !all_steps_ && step_ == since_[0] &&
+      weight_now() == 0) {
     return begin(What::kDeltas, 0, 0, out);
   }
   waiting_ = false;

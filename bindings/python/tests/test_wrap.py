@@ -3,6 +3,7 @@
 import os
 import tempfile
 import unittest
+import warnings
 
 import torch
 from torch import nn
@@ -140,6 +141,44 @@ def saved_and_restored(rank, size, codec, sync, path, load):
     return loss
 
 
+def scheduled(rank, size):
+    """Learning rates and warnings with a schedule made before wrap() and with one made after."""
+    import weft.torch
+
+    found = []
+    for before in (True, False):
+        model = model_of()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if before:
+                schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+            wrapped = weft.torch.wrap(model, "none", "local:period=2", optimizer)
+            if not before:
+                schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+            for inputs, labels in batches(rank, 3):
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(wrapped(inputs), labels).backward()
+                optimizer.step()
+                schedule.step()
+        mine = [str(w.message) for w in caught if "lr_scheduler" in str(w.message)]
+        found.append((optimizer.param_groups[0]["lr"], wrapped.rounds, mine))
+    return found
+
+
+def weighted(rank, size, sync):
+    """The gradient of a linear model whose ranks have inputs 1 and 4 and weights 3 and 1."""
+    import weft.torch
+
+    model = nn.Linear(2, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    wrapped = weft.torch.wrap(model, "none", sync, optimizer, weight=[3.0, 1.0][rank])
+    wrapped(torch.full((1, 2), [1.0, 4.0][rank])).sum().backward()
+    optimizer.step()
+    return model.weight.tolist()
+
+
 def from_environment(rank, size):
     import weft.torch
 
@@ -219,6 +258,25 @@ class Wrap(unittest.TestCase):
                     after = run(saved_and_restored, size, codec, sync, path, True)
                     # The loss goes on from where it was: it does not begin again at 1.39.
                     self.assertLess(max(after), min(0.5, max(before)), (codec, sync, size))
+
+    def test_schedules_of_learning_rates_work_before_and_after(self):
+        self.assertEqual(run(scheduled, 1)[0], [(0.125, 1, []), (0.125, 1, [])])
+
+    def test_ranks_weigh_what_they_are_given(self):
+        for sync in ("bsp", "local:period=1"):
+            for weight in run(weighted, 2, sync):
+                self.assertEqual(weight, [[-1.75, -1.75]], sync)  # (3 · 1 + 1 · 4) / 4
+
+    def test_data_is_split_alike_everywhere(self):
+        import weft.torch
+
+        labels = [i % 10 for i in range(500)]
+        parts = weft.torch.split_data("dirichlet:0.1", labels, 8, 3)
+        self.assertEqual(sorted(sum(parts, [])), list(range(500)))
+        self.assertEqual(parts, weft.torch.split_data("dirichlet:0.1", labels, 8, 3))
+        for split, ranks, word in (("dirichlett:1", 2, "dirichlet"), ("iid", 501, "500 examples")):
+            with self.assertRaisesRegex(ValueError, word):
+                weft.torch.split_data(split, labels, ranks)
 
     def test_the_environment_gives_defaults(self):
         codec, sync = run(from_environment, 1)[0]

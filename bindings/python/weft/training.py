@@ -7,8 +7,9 @@
 """
 
 import os
+import types
 import weakref
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import torch
 import torch.distributed as dist
@@ -18,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 from weft import _torch as _native
 from weft import progress
 
-__all__ = ["Wrapped", "finish_all", "release_all", "wrap"]
+__all__ = ["Wrapped", "finish_all", "release_all", "split_data", "wrap"]
 
 _VERSION = 1
 _STATE = "weft"  # the key of a state_dict that holds what codecs and modes remember
@@ -33,6 +34,8 @@ def wrap(
     *,
     group: Optional[Any] = None,
     seed: int = 1,
+    weight: float = 1.0,
+    local_steps: int = 0,
 ) -> "Wrapped":
     """Keeps ``model`` the same on all ranks, with less communication.
 
@@ -48,6 +51,10 @@ def wrap(
             ``step()``.
         group: a process group of the back end ``"weft"``; default: that of the job.
         seed: of codecs that draw, the same on all ranks.
+        weight: of this rank's work in averages, such as the number of its examples: with it the
+            average is that over all examples, however they are shared. Ranks may differ.
+        local_steps: what this rank takes in a round in place of the mode's period. Ranks may
+            differ; the modes that can are ``local`` and those of federated learning.
 
     Raises:
         ValueError: an unknown codec, mode or parameter, with the nearest known word; or what does
@@ -65,12 +72,17 @@ def wrap(
             'wrap() needs a process group of the back end "weft": '
             'dist.init_process_group("weft") comes first'
         )
+    if not 0 < weight < float("inf"):
+        raise ValueError(f"weight is {weight}; it must be a number above 0")
     if gradients:
-        how: Any = _Gradients(model, group, codec_text, seed)
+        if local_steps:
+            raise ValueError(f"local_steps is {local_steps}, but sync '{mode}' has no local steps")
+        how: Any = _Gradients(model, group, codec_text, seed, weight)
     else:
         if optimizer is None:
             raise ValueError(f"sync '{mode}' acts in optimizer.step(): give wrap() the optimizer")
-        how = _Parameters(model, group, codec_text, mode, optimizer, needs_loss, seed)
+        how = _Parameters(model, group, codec_text, mode, optimizer, needs_loss, seed,
+                          weight, local_steps)
     return Wrapped(how, codec_text, mode)
 
 
@@ -162,14 +174,20 @@ class _Hook:
     """What the hook of DistributedDataParallel knows. DDP keeps it where Python's garbage collector
     cannot look, so that it must not know DDP."""
 
-    def __init__(self, group: Any, codec: str, seed: int) -> None:
+    def __init__(self, group: Any, codec: str, seed: int, weight: float) -> None:
         self.passes = 0  # backward passes
         self.group = group
+        total = torch.tensor([weight], dtype=torch.float64)
+        dist.all_reduce(total, group=group)
+        # What a gradient is multiplied by, so that the plain mean is the weighted one.
+        self.share = weight * dist.get_world_size(group) / float(total)
         self.compressor = _native.Compressor(group, codec, seed)
 
 
 def _average(hook: _Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     index, buffer = bucket.index(), bucket.buffer()
+    if hook.share != 1.0:
+        buffer *= hook.share
     # DDP divides parameters into buckets anew after its first pass; what a codec remembers of a
     # bucket would then be of other parameters.
     plain = hook.passes == 0 or buffer.dtype != torch.float32
@@ -186,13 +204,15 @@ def _average(hook: _Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch
 class _Gradients:
     """Gradients of every step, averaged bucket by bucket in a hook of DistributedDataParallel."""
 
-    def __init__(self, model: nn.Module, group: Any, codec: str, seed: int) -> None:
+    def __init__(
+        self, model: nn.Module, group: Any, codec: str, seed: int, weight: float
+    ) -> None:
         if not isinstance(model, DistributedDataParallel):
             model = DistributedDataParallel(model, process_group=group)
         self.forward_of = model
         self.model = model.module
         self.loss = None
-        self._hook = _Hook(group, codec, seed)
+        self._hook = _Hook(group, codec, seed, weight)
         model.register_comm_hook(self._hook, _average)
 
     @property
@@ -233,6 +253,8 @@ class _Parameters:
         optimizer: torch.optim.Optimizer,
         needs_loss: bool,
         seed: int,
+        weight: float,
+        local_steps: int,
     ) -> None:
         self.forward_of: Callable[..., Any] = model
         self.model = model
@@ -246,9 +268,18 @@ class _Parameters:
         self._optimizer = optimizer
         self._parameters = [p for p in self.model.parameters() if p.requires_grad]
         self._flat = _flatten(self._parameters)
-        self._sync = _native.TrainingSync(group, codec, mode, self._flat, seed)
+        self._sync = _native.TrainingSync(
+            group, codec, mode, self._flat, seed, weight, local_steps)
         self._own_step = optimizer.step
-        optimizer.step = self._step  # type: ignore[method-assign]
+
+        def step(_: torch.optim.Optimizer, closure: Optional[Callable[[], Any]] = None) -> Any:
+            return self._step(closure)
+
+        # As torch's learning rate schedules expect it, whether they come before or after: a method
+        # of the optimizer, and marked where they have marked it.
+        if hasattr(optimizer.step, "_with_counter"):
+            step._with_counter = True  # type: ignore[attr-defined]
+        optimizer.step = types.MethodType(step, optimizer)  # type: ignore[method-assign]
 
     @property
     def step(self) -> int:
@@ -296,6 +327,12 @@ class _Parameters:
         self._sync.after_step(loss, rate)
         self.loss = None
         return result
+
+
+def split_data(split: str, labels: Sequence[int], ranks: int, seed: int = 1) -> List[List[int]]:
+    """The examples of each rank, the same on every rank: ``"iid"``, ``"dirichlet:0.1"``,
+    ``"shards:2"`` or ``"quantity:0.5"`` (docs/sync.md). ``labels`` has one of 0 or more for each."""
+    return _native.split_data(split, [int(label) for label in labels], ranks, seed)
 
 
 def finish_all() -> None:

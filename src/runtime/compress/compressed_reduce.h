@@ -47,6 +47,10 @@ class CompressedReduce {
   // After the group's members changed, called by all of them: states move to where they belong.
   // What a lost rank remembered is lost. Cost: every rank sees all states once.
   Status regroup();
+  // mark() keeps a copy of all states, to which go_back() returns: for steps that are tried again.
+  // Cost: a copy of the states.
+  void mark() { marked_ = states_; }
+  void go_back() { states_ = marked_; }
 
  private:
   struct Buffers;
@@ -66,7 +70,7 @@ class CompressedReduce {
   const std::shared_ptr<const codec::Codec> codec_;  // shared with other groups' reduces
   const std::uint64_t seed_;
   mutable std::mutex mutex_;  // of the maps, not of their elements
-  BucketStates states_;
+  BucketStates states_, marked_;
   std::map<std::uint32_t, std::unique_ptr<Buffers>> buffers_;
   Crew crew_;  // last: its tasks use all of the above
 };

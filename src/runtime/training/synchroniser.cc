@@ -28,12 +28,6 @@ Status check(const SyncOptions& options) {
   if (mode.backup > 0) {
     return unsupported("backup workers are not run on live ranks", "use ssp or local");
   }
-  if (mode.participation < 1) {
-    return unsupported(
-        "partial participation is not run on live ranks: those that are not chosen "
-        "take no steps, so that no two ranks would end with the same step",
-        "leave participation at 1");
-  }
   if (coded && mode.exchange == sync::Exchange::kNeighbours) {
     return unsupported(fmt::format("sync mode '{}' mixes parameters, which codec '{}' would spoil",
                                    mode.name, options.codec->text()),
@@ -70,12 +64,21 @@ void Synchroniser::drop_operations() {
   under_way_.clear();
 }
 
-std::vector<sync::Member> Synchroniser::members() const {
-  std::vector<sync::Member> members(static_cast<std::size_t>(group_->size()));
-  for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    members[rank].rank = static_cast<std::uint32_t>(rank);
+// Every rank learns the others' weights and steps.
+Status Synchroniser::meet() {
+  const double own[2] = {options_.weight, static_cast<double>(options_.steps)};
+  std::vector<double> all(2 * static_cast<std::size_t>(group_->size()));
+  if (Status status = group_->all_gather(own, all.data(), 2, DataType::kFloat64)->wait();
+      !status.ok()) {
+    return status;
   }
-  return members;
+  members_.resize(all.size() / 2);
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    members_[rank].rank = static_cast<std::uint32_t>(rank);
+    members_[rank].weight = all[2 * rank];
+    members_[rank].steps = static_cast<std::uint32_t>(all[2 * rank + 1]);
+  }
+  return {};
 }
 
 Result<std::unique_ptr<Synchroniser>> Synchroniser::make(std::shared_ptr<Group> group,
@@ -83,7 +86,8 @@ Result<std::unique_ptr<Synchroniser>> Synchroniser::make(std::shared_ptr<Group> 
                                                          std::span<float> parameters) {
   if (Status status = check(options); !status.ok()) return status.error();
   std::unique_ptr<Synchroniser> made(new Synchroniser(std::move(group), options, parameters));
-  auto machine = sync::Machine::make(options.mode, made->members(),
+  if (Status status = made->meet(); !status.ok()) return status.error();
+  auto machine = sync::Machine::make(options.mode, made->members_,
                                      static_cast<std::uint32_t>(made->group_->rank()));
   if (!machine.ok()) return machine.error();
   if (Status status =
@@ -98,6 +102,7 @@ Result<std::unique_ptr<Synchroniser>> Synchroniser::make(std::shared_ptr<Group> 
 
 Status Synchroniser::begin(sync::Machine machine) {
   machine_.emplace(std::move(machine));
+  machine_->take_all_steps();  // ranks of one program end after the same number of steps
   const auto exchange = options_.mode.exchange;
   if (points_ == nullptr &&
       (exchange == sync::Exchange::kServers || exchange == sync::Exchange::kNeighbours)) {

@@ -25,6 +25,8 @@ struct SyncOptions {
   sync::Mode mode;
   std::shared_ptr<const codec::Codec> codec;  // of gradients, ways or pushes; shared by choice
   std::uint64_t seed = 1;                     // of the codec, the same on all ranks
+  double weight = 1;                          // of this rank's work, such as its examples
+  std::uint32_t steps = 0;                    // of this rank in a round; 0: the mode's period
 };
 
 // Errors of a step are the same on all ranks, but for the death of one. Thread-safety: one thread.
@@ -77,7 +79,7 @@ class Synchroniser {
   void take_arrived();
   void drop_operations();
   Result<std::shared_ptr<Group>> group_of(const std::vector<std::uint32_t>& ranks);
-  std::vector<sync::Member> members() const;
+  Status meet();
   std::vector<float>& agreed();
   static Result<Saved> load(const std::string& bytes);
 
@@ -86,6 +88,7 @@ class Synchroniser {
   const std::span<float> parameters_;
   std::span<float> gradient_;  // during before_step
   sync::Replica<float> replica_;
+  std::vector<sync::Member> members_;
   std::optional<sync::Machine> machine_;
   CompressedReduce reduce_;
   std::shared_ptr<Group> points_;  // of messages between pairs; shared with shards_

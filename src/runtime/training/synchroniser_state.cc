@@ -94,7 +94,7 @@ Status Synchroniser::restore(const std::vector<std::string>& saved) {
   const bool servers = options_.mode.exchange == sync::Exchange::kServers;
   // Under servers all begin alike: with what one rank has of the shards.
   const Saved& mine = all[servers ? 0 : rank % all.size()];
-  auto machine = sync::Machine::restore(mine.machine, members(), static_cast<std::uint32_t>(rank));
+  auto machine = sync::Machine::restore(mine.machine, members_, static_cast<std::uint32_t>(rank));
   if (!machine.ok()) return machine.error();
   if (sync::mode_text(machine->mode()) != sync::mode_text(options_.mode)) {
     return broken(fmt::format("it is of sync mode '{}', not '{}'", sync::mode_text(machine->mode()),
