@@ -38,6 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--checkpoint", default=None)
+    parser.add_argument("--codec", default="none", help="of gradients, such as int8")
     parser.add_argument("--losses", default=None, help="file to append `step loss ranks seconds` to")
     options = parser.parse_args()
 
@@ -51,7 +52,7 @@ def main() -> int:
 
     model = model_of()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    trainer = Elastic(model, optimizer, checkpoint=options.checkpoint)
+    trainer = Elastic(model, optimizer, checkpoint=options.checkpoint, codec=options.codec)
 
     def loss() -> torch.Tensor:
         # All ranks draw the same batch and take every size-th image of it, so that nothing depends

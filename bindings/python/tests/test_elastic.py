@@ -89,6 +89,32 @@ class ElasticTraining(unittest.TestCase):
         self.assertEqual(job.process.returncode, 0, output)
         self.assertIn("0.95 reached after 600 steps", output)
 
+    def test_error_feedback_survives_a_killed_rank(self):
+        # top-k of 5 %: most of a gradient is in the feedback, without which it would not learn.
+        job = Job(self, "-n", "3", "--elastic", "2:3", "--env", "PYTHONFAULTHANDLER=1",
+                  arguments=["--steps", "400", "--codec", "topk:rate=0.05"])
+        job.wait_for(lambda: job.steps() and job.steps()[-1][0] > 60, "sixty steps")
+        job.wait_for(lambda: job.steps()[-1][2] == 3, "step of three ranks")
+        seen = len(job.steps())
+        os.kill(ranks_of(job.process.pid)[1], signal.SIGKILL)
+        job.wait_for(lambda: any(s[2] == 2 for s in job.steps()[seen:]), "step of two ranks")
+        job.wait_for(lambda: job.steps()[-1][2] == 3, "return to three ranks")
+        self.check_curve(job)
+        output = job.end()
+        self.assertEqual(job.process.returncode, 0, output)
+        self.assertIn("0.95 reached after 400 steps", output)
+
+    def test_a_checkpoint_holds_error_feedback(self):
+        job = Job(self, "-n", "2", arguments=["--steps", "100000", "--codec", "int8"])
+        job.wait_for(lambda: len(job.steps()) > 5, "steps")
+        job.process.send_signal(signal.SIGTERM)
+        job.wait_for(lambda: os.path.exists(job.checkpoint), "checkpoint")
+        codec, remembered = torch.load(job.checkpoint)["codec"]
+        self.assertTrue(codec.startswith("int8"), codec)
+        self.assertEqual([bytes[:4] for bytes in remembered], [b"WCCP"] * 2)
+        self.assertGreater(len(remembered[0]), 1000)
+        self.assertNotIn("Traceback", job.end())
+
     def check_curve(self, job):
         """Steps follow each other, and the loss goes on where it was."""
         steps = job.steps()

@@ -26,6 +26,7 @@ import torch
 import torch.distributed as dist
 
 import weft.torch as weft_torch
+from weft import _torch as _native
 
 __all__ = ["Elastic", "save_atomically"]
 
@@ -55,6 +56,9 @@ class Elastic:
         bucket_bytes: gradients are averaged in buckets of about this size.
         reform_deadline_s: how long those that are left try to agree before the process gives up.
         timeout: of one collective.
+        codec: how gradients are encoded, such as ``"int8"`` (``docs/codecs.md``). What it remembers
+            is taken back when a step is tried again and spread anew over the ranks that are there;
+            that of a lost rank is lost.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class Elastic:
         bucket_bytes: int = 4 << 20,
         reform_deadline_s: float = 30.0,
         timeout: timedelta = timedelta(minutes=5),
+        codec: str = "none",
     ) -> None:
         self.model = model
         self.optimizer = optimizer
@@ -79,10 +84,13 @@ class Elastic:
         self._failures = 0  # at one step, with the same members
         self._parameters = [p for p in model.parameters() if p.requires_grad]
         self._buckets = _split(self._parameters, bucket_bytes)
+        self._codec = _native.codec_text(codec)
+        self._remembered: List[bytes] = []  # what codecs of all ranks had at the checkpoint
         self._handle_signals()
         if checkpoint is not None and os.path.exists(checkpoint):
             self._load(torch.load(checkpoint, map_location="cpu"))
         self.group = weft_torch.init_elastic(timeout)
+        self._compressor = _native.Compressor(self.group, self._codec, 1)
         self._until_agreed()
 
     @property
@@ -111,6 +119,7 @@ class Elastic:
                 if not self.group.broken():
                     raise  # the model's mistake, not the group's
                 print(f"weft: step {self.step}: {error}", file=sys.stderr, flush=True)
+                self._compressor.go_back()
                 self._recover()
                 # Ranks that disagree would do so again.
                 same = members == self.group.membership()[1]
@@ -119,19 +128,23 @@ class Elastic:
                     raise
 
     def state(self) -> Dict[str, Any]:
-        """What a checkpoint holds."""
+        """What a checkpoint holds: but for what codecs remember, which is every rank's own."""
         return {
             "step": self.step,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
+            "codec": (self._codec, self._remembered),
         }
 
     def _load(self, state: Dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step = state["step"]
+        codec, remembered = state.get("codec", (self._codec, []))
+        self._remembered = remembered if codec == self._codec else []
 
     def _try_step(self, forward: Callable[[], torch.Tensor]) -> float:
+        self._compressor.mark()
         self.optimizer.zero_grad()
         loss = forward()
         loss.backward()
@@ -147,10 +160,13 @@ class Elastic:
         for index, bucket in enumerate(self._buckets):
             flat = torch.cat([_gradient(p).reshape(-1) for p in bucket])
             # Buckets follow the parameters' order: the first is used first in the next step.
-            with weft_torch.stream(1 + index, priority=index):
-                work = dist.all_reduce(
-                    flat, op=dist.ReduceOp.AVG, group=self.group, async_op=True
-                )
+            if self._codec != "none" and flat.dtype == torch.float32:
+                work = self._compressor.average(index, flat, float(index))
+            else:
+                with weft_torch.stream(1 + index, priority=index):
+                    work = dist.all_reduce(
+                        flat, op=dist.ReduceOp.AVG, group=self.group, async_op=True
+                    )
             works.append((work, flat, bucket))
         for work, flat, bucket in works:
             work.wait()
@@ -176,9 +192,12 @@ class Elastic:
         """What all ranks decide alike at the end of a step."""
         leaving = [rank for rank in range(self.size) if said[3 + rank] > 0]
         if said[2] > 0 or leaving:
+            if self._codec != "none":
+                self._remembered = _native.gather(self.group, self._compressor.save())
             writer = leaving[0] if leaving else 0
             if self.checkpoint is not None and self.rank == writer:
                 save_atomically(self.state(), self.checkpoint)
+            self._remembered = []
             self._wants_checkpoint = False
         if leaving:
             try:
@@ -232,6 +251,12 @@ class Elastic:
                      key=lambda rank: (fresh[rank], rank))
         if any(fresh) or any(step != newest for step in steps):
             self._copy_state(source)
+        if self._codec != "none":
+            if all(fresh):
+                self._compressor.restore(self._remembered)
+            else:
+                self._compressor.regroup()
+        self._remembered = []
         self._fresh = False
 
     def _copy_state(self, source: int) -> None:
