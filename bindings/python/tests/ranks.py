@@ -3,10 +3,12 @@
 Works with "gloo" and "weft". Ranks find each other through a file, so that no port is needed.
 """
 
+import ctypes
 import faulthandler
 import multiprocessing
 import os
 import queue
+import signal
 import tempfile
 import time
 import traceback
@@ -19,8 +21,9 @@ import torch.distributed as dist
 LIMIT_S = 120
 
 
-def _rank(function, backend, rank, size, path, results, arguments):
-    faulthandler.dump_traceback_later(LIMIT_S - 5, exit=True)
+def _rank(function, backend, rank, size, path, results, limit_s, arguments):
+    faulthandler.dump_traceback_later(limit_s - 5, exit=True)
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # end with the program that started it
     torch.set_num_threads(1)
     try:
         if backend == "weft":
@@ -40,7 +43,7 @@ def _rank(function, backend, rank, size, path, results, arguments):
 
 
 def run(function: Callable[..., Any], size: int, *arguments: Any, backend: str = "weft",
-        missing: int = 0) -> List[Any]:
+        missing: int = 0, limit_s: float = LIMIT_S) -> List[Any]:
     """What ``function(rank, size, *arguments)`` returned, by rank; ``missing`` ranks may say nothing."""
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
@@ -48,19 +51,19 @@ def run(function: Callable[..., Any], size: int, *arguments: Any, backend: str =
         path = os.path.join(folder, "meet")
         ranks = [
             context.Process(target=_rank, daemon=True,
-                            args=(function, backend, rank, size, path, results, arguments))
+                            args=(function, backend, rank, size, path, results, limit_s, arguments))
             for rank in range(size)
         ]
         for process in ranks:
             process.start()
         found: List[Any] = [None] * size
         errors = []
-        until = time.monotonic() + LIMIT_S
+        until = time.monotonic() + limit_s
         for _ in range(size - missing):
             try:
                 rank, error, value = results.get(timeout=max(0.1, until - time.monotonic()))
             except queue.Empty:
-                errors.append(f"only some of {size} ranks answered in {LIMIT_S} s")
+                errors.append(f"only some of {size} ranks answered in {limit_s:g} s")
                 break
             found[rank] = value
             if error:
