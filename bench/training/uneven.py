@@ -43,12 +43,14 @@ def plan(sync, own, parts, options):
     examples = sum(len(part) for part in parts)
     if sync.split(":")[0] in TOGETHER:
         return math.ceil(examples / options.global_batch), {"weight": float(len(own))}
-    count = math.ceil(len(own) / options.batch)
     name = sync.split(":")[0]
-    if name == "gossip":  # neighbours wait for each other: all take as many steps
-        count = math.ceil(examples / len(parts) / options.batch)
     if name in ASYNCHRONOUS:
-        return count, {}
+        # Shards and neighbours take a rank's way divided by the ranks: a step is part of a global one.
+        batch = options.global_batch / len(parts)
+        # Neighbours wait for each other: all take as many steps.
+        mine = examples / len(parts) if name == "gossip" else len(own)
+        return math.ceil(mine / batch), {}
+    count = math.ceil(len(own) / options.batch)
     return count, {"weight": float(len(own)), "local_steps": count}
 
 

@@ -10,7 +10,7 @@
 #include "codec/draw.h"
 #include "codec/linear.h"
 #include "codec/linear_parts.h"
-#include "codec/matrix_kernels.h"
+#include "codec/thc_kernels.h"
 
 namespace weft::codec {
 namespace {
@@ -111,10 +111,8 @@ class ThcRun : public LinearRun {
     std::copy(v_.begin(), v_.end(), rotated_.begin());
     for (std::size_t b = 0; b < blocks; ++b) {
       float* block = rotated_.data() + b * rule.block;
-      matrix_kernels().rotate(block, rule.block, key(b), false);
-      float most = 0;
-      for (std::size_t i = 0; i < rule.block; ++i) most = std::max(most, std::abs(block[i]));
-      tops_.push_back(most);
+      thc_kernels().rotate(block, rule.block, key(b));
+      tops_.push_back(thc_kernels().largest(block, rule.block));
     }
   }
   bool done() const override { return step_ == 2; }
@@ -140,10 +138,9 @@ class ThcRun : public LinearRun {
     std::vector<float> block(rule_.block);
     for (std::size_t b = 0; b < tops_.size(); ++b) {
       const std::size_t at = b * rule_.block, n = std::min(rule_.block, v_.size() - at);
-      for (std::size_t i = 0; i < rule_.block; ++i) {
-        block[i] = value(static_cast<float>(codes_[at + i]), ranks_, tops_[b]);
-      }
-      matrix_kernels().rotate(block.data(), rule_.block, key(b), true);
+      thc_kernels().expand({tops_[b], levels_}, codes_.data() + at, rule_.block, ranks_,
+                           block.data());
+      thc_kernels().rotate_back(block.data(), rule_.block, key(b));
       std::copy_n(block.begin(), n, sum.data() + at);
     }
   }
@@ -152,23 +149,13 @@ class ThcRun : public LinearRun {
   std::uint32_t key(std::size_t block) const {
     return shared_ + static_cast<std::uint32_t>(block * rule_.block);
   }
-  // Code 0 is −top, code `levels` is +top; a sum over `ranks` codes is offset by as many tops.
-  float value(float code, float ranks, float top) const {
-    return (2 * code / levels_ - ranks) * top;
-  }
   // Codes of this rank, and its residual: v less what the codes say.
   void quantise(std::size_t b) {
     const std::size_t at = b * rule_.block, n = std::min(rule_.block, v_.size() - at);
-    const float top = tops_[b], inverse = top > 0x1p-100F ? levels_ / (2 * top) : 0;
     float* block = rotated_.data() + at;
-    for (std::size_t i = 0; i < rule_.block; ++i) {
-      const float rise = rule_.random ? draw_unit(own_ + static_cast<std::uint32_t>(at + i)) : 0.5F;
-      const float level = std::floor((block[i] + top) * inverse + rise);
-      const float code = std::clamp(level, 0.0F, levels_);
-      codes_[at + i] = static_cast<std::uint8_t>(code);
-      block[i] = value(code, 1, top);
-    }
-    matrix_kernels().rotate(block, rule_.block, key(b), true);
+    thc_kernels().quantise({tops_[b], levels_}, block, rule_.block,
+                           own_ + static_cast<std::uint32_t>(at), rule_.random, codes_.data() + at);
+    thc_kernels().rotate_back(block, rule_.block, key(b));
     for (std::size_t i = 0; i < n; ++i) v_[at + i] -= block[i];
   }
 

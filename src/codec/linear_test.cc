@@ -210,25 +210,6 @@ TEST_P(MatrixKernelsTest, EqualPlainLoops) {
   }
 }
 
-TEST_P(MatrixKernelsTest, RotationsKeepNormsAndTurnBack) {
-  Random random(1);
-  for (const std::size_t count : {8U, 64U, 1024U}) {
-    std::vector<float> values(count);
-    for (float& x : values) x = static_cast<float>(random.normal());
-    std::vector<float> turned = values;
-    matrix_kernels().rotate(turned.data(), count, 77, false);
-    double before = 0, after = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      before += std::pow(static_cast<double>(values[i]), 2);
-      after += std::pow(static_cast<double>(turned[i]), 2);
-    }
-    EXPECT_NEAR(after, before, 1e-4 * before);
-    EXPECT_NE(turned, values);
-    matrix_kernels().rotate(turned.data(), count, 77, true);
-    for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(turned[i], values[i], 1e-5);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Sets, MatrixKernelsTest, ::testing::ValuesIn(vector_targets()),
                          vector_target_name);
 

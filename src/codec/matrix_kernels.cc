@@ -1,7 +1,6 @@
 #include "codec/matrix_kernels.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -270,42 +269,7 @@ void expand(const MatrixShape& shape, const float* p, const float* q, const floa
   if (streamed) copies.flush();
 }
 
-void flip_signs(float* values, std::size_t count, std::uint32_t key) {
-  for (std::size_t i = 0; i < count; i += 32) {
-    const Draws draws(key + static_cast<std::uint32_t>(i));
-    for (std::size_t j = 0; j < std::min<std::size_t>(32, count - i); j += kLanes) {
-      const VU sign = hn::And(draws.words(j), word(0x80000000));
-      hn::StoreU(real_of(hn::Xor(bits_of(hn::LoadU(F(), values + i + j)), sign)), F(),
-                 values + i + j);
-    }
-  }
-}
-
-void rotate(float* values, std::size_t count, std::uint32_t key, bool back) {
-  if (!back) flip_signs(values, count, key);
-  for (std::size_t half = 1; half < count; half *= 2) {
-    for (std::size_t i = 0; i < count; i += 2 * half) {
-      std::size_t j = i;
-      for (; half >= kLanes && j < i + half; j += kLanes) {
-        const VF a = hn::LoadU(F(), values + j), b = hn::LoadU(F(), values + j + half);
-        hn::StoreU(hn::Add(a, b), F(), values + j);
-        hn::StoreU(hn::Sub(a, b), F(), values + j + half);
-      }
-      for (; j < i + half; ++j) {
-        const float a = values[j], b = values[j + half];
-        values[j] = a + b;
-        values[j + half] = a - b;
-      }
-    }
-  }
-  const float scale = 1 / std::sqrt(static_cast<float>(count));
-  for (std::size_t i = 0; i < count; i += kLanes) {
-    hn::StoreU(times(hn::LoadU(F(), values + i), real(scale)), F(), values + i);
-  }
-  if (back) flip_signs(values, count, key);
-}
-
-constexpr MatrixKernels kKernels = {&project, &project_back, &expand, &rotate};
+constexpr MatrixKernels kKernels = {&project, &project_back, &expand};
 
 }  // namespace
 

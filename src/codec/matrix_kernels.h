@@ -22,9 +22,6 @@ struct MatrixKernels {
   // residual -= p · qᵀ, with q this rank's own; out = p · sumᵀ.
   void (*expand)(const MatrixShape&, const float* p, const float* q, const float* sum,
                  float* residual, float* out);
-  // values *= ±1 by draws of `key`, then the Walsh-Hadamard transform, scaled to keep norms; with
-  // `back` the inverse.  Requires: count a power of two from 8 on.
-  void (*rotate)(float* values, std::size_t count, std::uint32_t key, bool back);
 };
 
 // For this processor. Cost: some nanoseconds.

@@ -30,7 +30,7 @@ def _rank(function, backend, rank, size, path, results, limit_s, arguments):
             import weft.torch  # noqa: F401
         dist.init_process_group(
             backend, init_method=f"file://{path}", rank=rank, world_size=size,
-            timeout=timedelta(seconds=60),
+            timeout=timedelta(seconds=limit_s / 2),
         )
         results.put((rank, None, function(rank, size, *arguments)))
         results.close()
