@@ -150,11 +150,11 @@ def main():
     parser.add_argument("--limit", type=float, default=3600, help="seconds for all of it")
     parser.add_argument("pairs", nargs="*", default=PAIRS, help="CODEC/SYNC@OPTIMIZER (the supported)")
     options = parser.parse_args()
-    plains = dict.fromkeys(plain_of(pair) for pair in PAIRS + list(options.pairs))
-    pairs = [*plains, *(pair for pair in options.pairs if pair not in plains)]
     about = {"schema": 1, "task": options.task, "ranks": options.ranks, "seeds": options.seeds,
              "epochs": options.epochs or TASKS[options.task].epochs, "rate": options.lr}
     known = earlier(options.json, about)
+    plains = dict.fromkeys(plain_of(pair) for pair in [*known, *options.pairs])
+    pairs = [*plains, *(pair for pair in options.pairs if pair not in plains)]
     missing = [pair for pair in pairs if pair not in known]
     rows = list(known.values())
     if missing:

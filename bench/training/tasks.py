@@ -43,10 +43,11 @@ class Digits:
 
 
 class Gpt:
-    """The character model of examples/gpt.py with one narrow layer, so that a run takes seconds; judged on the text it learns, by the next character
-    after every eighth window: the text is too short to keep a part back."""
+    """The character model of examples/gpt.py with one narrow layer, so that a run takes seconds; judged
+    on the text it learns, by the next character after every eighth window: the text is too short to
+    keep a part back."""
 
-    batch, epochs = 16, 8
+    batch, epochs = 16, 12
     rates = {"adamw": 1e-2, "momentum": 0.2, "sgd": 0.2}
 
     def __init__(self):

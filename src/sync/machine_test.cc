@@ -165,6 +165,21 @@ TEST(Machine, RanksThatWereNotDrawnOnlyTakePart) {
   EXPECT_EQ(working, 2U);
 }
 
+TEST(Machine, RanksThatWereNotDrawnMayTakeTheirStepsInVain) {
+  int counted = 0;
+  for (std::uint32_t self = 0; self < 4; ++self) {
+    Machine machine = *Machine::make(mode("fedavg:period=2,participation=0.5"), members(4), self);
+    machine.take_all_steps();
+    EXPECT_EQ(told(machine.start()), "agree, proceed+");
+    EXPECT_EQ(told(machine.stepped({})), "proceed+");
+    const Actions actions = machine.stepped({});
+    EXPECT_EQ(told(actions), "average 0");
+    EXPECT_EQ(actions[0].steps, 2U);
+    counted += actions[0].weight > 0 ? 1 : 0;
+  }
+  EXPECT_EQ(counted, 2);
+}
+
 TEST(Machine, ServersAreAskedEveryPeriod) {
   Machine machine = *Machine::make(mode("ssp:period=2"), members(4), 1);
   machine.start();
