@@ -33,14 +33,17 @@ LATE = [("efsign", "momentum"), ("topk", "momentum"), ("powersgd", "momentum"),
         ("dgc:rate=0.01,warmup=44", "sgd")]
 ALLOWED, MOST_WORSE = 0.01, 3
 
-PAIRS = (
-    [f"{codec}/bsp@adamw" for codec in ("fp16", "bf16", "int8", "qsgd", "thc")]
-    + [f"{codec}/bsp@{optimizer}" for codec, optimizer in LATE]
-    + [f"{codec}/{sync}@adamw" for sync in ("local:period=8", "diloco:period=8")
-       for codec in ("none", "int8", "int4")]
-    + [f"{codec}/{sync}@{optimizer}" for sync in ("ssp:bound=3", "asp")
-       for codec, optimizer in (("none", "adamw"), ("int8", "adamw"), ("topk", "momentum"))]
-)
+
+def supported(task):
+    """Every pair that Weft claims to support."""
+    return (
+        [f"{codec}/bsp@adamw" for codec in ("fp16", "bf16", "int8", "qsgd", "thc")]
+        + [f"{codec}/bsp@{optimizer}" for codec, optimizer in LATE]
+        + [f"{codec}/{sync}@adamw" for sync in ("local:period=8", task.diloco)
+           for codec in ("none", "int8", "int4")]
+        + [f"{codec}/{sync}@{optimizer}" for sync in ("ssp:bound=3", "asp")
+           for codec, optimizer in (("none", "adamw"), ("int8", "adamw"), ("topk", "momentum"))]
+    )
 
 
 def plain_of(pair):
@@ -148,13 +151,14 @@ def main():
     parser.add_argument("--json", metavar="FILE",
                         help="write the rows there; pairs that it has are not run again")
     parser.add_argument("--limit", type=float, default=3600, help="seconds for all of it")
-    parser.add_argument("pairs", nargs="*", default=PAIRS, help="CODEC/SYNC@OPTIMIZER (the supported)")
+    parser.add_argument("pairs", nargs="*", help="CODEC/SYNC@OPTIMIZER (the supported)")
     options = parser.parse_args()
+    asked = options.pairs or supported(TASKS[options.task])
     about = {"schema": 1, "task": options.task, "ranks": options.ranks, "seeds": options.seeds,
              "epochs": options.epochs or TASKS[options.task].epochs, "rate": options.lr}
     known = earlier(options.json, about)
-    plains = dict.fromkeys(plain_of(pair) for pair in [*known, *options.pairs])
-    pairs = [*plains, *(pair for pair in options.pairs if pair not in plains)]
+    plains = dict.fromkeys(plain_of(pair) for pair in [*known, *asked])
+    pairs = [*plains, *(pair for pair in asked if pair not in plains)]
     missing = [pair for pair in pairs if pair not in known]
     rows = list(known.values())
     if missing:
