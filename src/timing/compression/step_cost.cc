@@ -1,0 +1,213 @@
+#include "timing/compression/step_cost.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/check.h"
+
+namespace weft {
+namespace {
+
+using collective::Operation;
+
+struct BucketCost {
+  Seconds coding_s = 0, exchange_s = 0;
+  double sent_bytes = 0;
+};
+
+// All operations of one bucket. `algorithm`: of a linear codec's all-reduces; empty: what would
+// run.
+BucketCost cost_of(const ExchangeClock& clock, const CodecOffer& offer, std::size_t bucket,
+                   const std::string& algorithm) {
+  BucketCost cost;
+  cost.coding_s = offer.slower * offer.coding_s[bucket];
+  const double bytes = offer.wire_bytes[bucket];
+  const auto add = [&](Operation operation, double part, double times) {
+    const auto costs = clock.costs(operation, part);
+    CHECK(!costs.empty());
+    const ExchangeCost* one = &costs.front();
+    for (const ExchangeCost& other : costs) {
+      if (other.algorithm == algorithm) one = &other;
+    }
+    cost.exchange_s += times * offer.slower * one->time_s;
+    cost.sent_bytes += times * one->sent_bytes;
+  };
+  if (offer.linear) {
+    add(Operation::kAllReduce, bytes / offer.rounds, offer.rounds);
+  } else {
+    add(Operation::kAllToAll, bytes, 1);
+    add(Operation::kAllGather, bytes, 1);
+  }
+  return cost;
+}
+
+// Of gradients that are averaged bucket by bucket.
+StepPrediction pipelined(const TrainingStep& step,
+                         const std::function<const BucketCost&(std::size_t)>& cost_at) {
+  StepPrediction out;
+  Seconds wire_free = 0, ready = 0;
+  for (std::size_t i = 0; i < step.buckets.size(); ++i) {
+    const BucketCost& cost = cost_at(i);
+    out.coding_s += cost.coding_s;
+    out.exchange_s += cost.exchange_s;
+    out.sent_bytes += cost.sent_bytes;
+    ready = std::max(ready, step.buckets[i].ready_s);
+    wire_free = std::max(wire_free, ready + out.coding_s) + cost.exchange_s;
+  }
+  out.exposed_s = std::max(0.0, wire_free - ready - out.coding_s);
+  out.step_s = step.compute_s + out.coding_s + out.exposed_s;
+  return out;
+}
+
+StepPrediction at_once(const TrainingStep& step, const SyncOffer& sync,
+                       const std::vector<BucketCost>& costs) {
+  StepPrediction out;
+  for (const BucketCost& cost : costs) {
+    out.coding_s += sync.exchanges * cost.coding_s;
+    out.exchange_s += sync.exchanges * cost.exchange_s;
+    out.sent_bytes += sync.exchanges * cost.sent_bytes;
+  }
+  const Seconds hidden = sync.exchanges * sync.hidden_steps * step.compute_s;
+  out.exposed_s = std::max(0.0, out.exchange_s - hidden);
+  out.step_s = step.compute_s + out.coding_s + out.exposed_s;
+  return out;
+}
+
+void set_efficiency(const CodecOffer& codec, const SyncOffer& sync, StepPrediction& out) {
+  if (!codec.efficiency || !sync.efficiency) return;
+  out.efficiency = codec.efficiency->value * sync.efficiency->value;
+  out.source = codec.efficiency->source;
+  if (!sync.gradients) out.source += "; " + sync.efficiency->source;
+}
+
+// For a linear codec one for each algorithm; for another what would run.
+std::vector<std::string> algorithms_of(const TrainingStep& step, const ExchangeClock& clock,
+                                       const CodecOffer& codec) {
+  if (!codec.linear || step.buckets.empty()) return {""};
+  // Those of the largest message: small ones may have more to choose from.
+  const double most = *std::max_element(codec.wire_bytes.begin(), codec.wire_bytes.end());
+  std::vector<std::string> names;
+  for (const auto& cost : clock.costs(Operation::kAllReduce, most / codec.rounds)) {
+    if (cost.time_s != kNever) names.push_back(cost.algorithm);
+  }
+  if (names.empty()) names.emplace_back();
+  return names;
+}
+
+using Costs = std::vector<std::vector<BucketCost>>;  // by offer, then bucket
+
+StepPrediction mixture(const TrainingStep& step, const std::vector<CodecOffer>& codecs,
+                       const Costs& costs, const std::vector<std::size_t>& chosen) {
+  StepPrediction out =
+      pipelined(step, [&](std::size_t i) -> const BucketCost& { return costs[chosen[i]][i]; });
+  double bytes = 0, useful = 0;
+  bool known = true;
+  std::set<std::size_t> named;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const CodecOffer& codec = codecs[chosen[i]];
+    bytes += step.buckets[i].bytes;
+    known = known && codec.efficiency.has_value();
+    if (known) useful += codec.efficiency->value * step.buckets[i].bytes;
+    if (!named.insert(chosen[i]).second) continue;
+    out.codec += (out.codec.empty() ? "" : ", ") + codec.codec;
+    if (codec.efficiency) {
+      out.source += (out.source.empty() ? "" : "; ") + codec.efficiency->source;
+    }
+  }
+  if (known) out.efficiency = bytes > 0 ? useful / bytes : 1;
+  return out;
+}
+
+Costs costs_of(const TrainingStep& step, const ExchangeClock& clock,
+               const std::vector<CodecOffer>& codecs) {
+  Costs costs;
+  for (const CodecOffer& codec : codecs) {
+    CHECK(codec.wire_bytes.size() == step.buckets.size());
+    CHECK(codec.coding_s.size() == step.buckets.size());
+    costs.emplace_back();
+    for (std::size_t i = 0; i < step.buckets.size(); ++i) {
+      costs.back().push_back(cost_of(clock, codec, i, ""));
+    }
+  }
+  return costs;
+}
+
+}  // namespace
+
+std::vector<StepPrediction> predict_steps(const TrainingStep& step, const ExchangeClock& clock,
+                                          const std::vector<CodecOffer>& codecs,
+                                          const std::vector<SyncOffer>& syncs) {
+  std::vector<StepPrediction> all;
+  for (const CodecOffer& codec : codecs) {
+    for (const std::string& algorithm : algorithms_of(step, clock, codec)) {
+      std::vector<BucketCost> costs;
+      for (std::size_t i = 0; i < step.buckets.size(); ++i) {
+        costs.push_back(cost_of(clock, codec, i, algorithm));
+      }
+      for (const SyncOffer& sync : syncs) {
+        StepPrediction one =
+            sync.gradients
+                ? pipelined(step, [&](std::size_t i) -> const BucketCost& { return costs[i]; })
+                : at_once(step, sync, costs);
+        one.codec = codec.codec;
+        one.sync = sync.sync;
+        one.algorithm = codec.linear ? algorithm : "all-to-all, all-gather";
+        set_efficiency(codec, sync, one);
+        all.push_back(std::move(one));
+      }
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const StepPrediction& a, const StepPrediction& b) {
+    if (a.progress_s() != b.progress_s()) return a.progress_s() < b.progress_s();
+    return a.step_s < b.step_s;
+  });
+  return all;
+}
+
+StepPrediction predict_mixture(const TrainingStep& step, const ExchangeClock& clock,
+                               const std::vector<CodecOffer>& codecs,
+                               const std::vector<std::size_t>& chosen) {
+  CHECK(chosen.size() == step.buckets.size());
+  return mixture(step, codecs, costs_of(step, clock, codecs), chosen);
+}
+
+BucketCodecs choose_codecs(const TrainingStep& step, const ExchangeClock& clock,
+                           const std::vector<CodecOffer>& codecs, double worthwhile) {
+  CHECK(!codecs.empty());
+  constexpr double kBetter = 1 - 1e-6;  // ties stay with what came first
+  const Costs costs = costs_of(step, clock, codecs);
+  const auto tried = [&](std::vector<std::size_t> chosen) {
+    StepPrediction predicted = mixture(step, codecs, costs, chosen);
+    return BucketCodecs{std::move(chosen), std::move(predicted)};
+  };
+  const std::size_t buckets = step.buckets.size();
+  const BucketCodecs plain = tried(std::vector<std::size_t>(buckets, 0));
+  BucketCodecs best = plain;
+  const auto improve = [&](const std::vector<std::size_t>& chosen) {
+    BucketCodecs other = tried(chosen);
+    if (other.predicted.progress_s() >= kBetter * best.predicted.progress_s()) return false;
+    best = std::move(other);
+    return true;
+  };
+  for (std::size_t c = 1; c < codecs.size(); ++c) {
+    improve(std::vector<std::size_t>(buckets, c));
+  }
+  constexpr int kSweeps = 2;  // a second one finds what the first made worthwhile; rarely more
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    bool changed = false;
+    for (std::size_t i = 0; i < buckets; ++i) {
+      for (std::size_t c = 0; c < codecs.size(); ++c) {
+        std::vector<std::size_t> other = best.codecs;
+        other[i] = c;
+        if (other != best.codecs) changed = improve(other) || changed;
+      }
+    }
+    if (!changed) break;
+  }
+  const bool pays = best.predicted.progress_s() <= worthwhile * plain.predicted.progress_s();
+  return pays ? best : plain;
+}
+
+}  // namespace weft
