@@ -45,6 +45,9 @@ class Codec {
   // Bytes that stand for `size` values on the wire, once, as expected for a late step: an estimate
   // where the data decide.
   virtual double wire_bytes(std::size_t size) const = 0;
+  // Whether all it remembers is a residual, and what it soon learns anew: then the residual may be
+  // added to the gradients of another codec, and nothing is lost (runtime/compress).
+  virtual bool movable() const { return true; }
   // Ends the step: `mean` holds what was decoded, divided by the number of ranks. Only codecs that
   // contain an optimizer (1-bit Adam) look at it or change it. Counts the step.
   virtual void settle(std::span<float> mean, CodecState& state) const {

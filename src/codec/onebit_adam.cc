@@ -97,6 +97,7 @@ class OneBitAdam : public Phased {
     return Phased::encode(next, first, state, out);
   }
   const OpaqueCodec& back() const override { return back_; }
+  bool movable() const override { return false; }  // the optimizer
 
   void settle(std::span<float> mean, CodecState& state) const override {
     CHECK(mean.size() == state.size);

@@ -213,6 +213,7 @@ class Dgc : public SparseCodec {
         back_(fmt::format("topk:rate={},exact=0,ef=1", options.rate), carrier, options.rate, false,
               true) {}
   const OpaqueCodec& back() const override { return back_; }
+  bool movable() const override { return false; }  // velocities
 
  protected:
   static constexpr double kFirstRate = 0.25;

@@ -30,6 +30,9 @@ struct SyncEfficiency {
   double value = 1;
   std::string source;
 };
-std::optional<SyncEfficiency> sync_efficiency(const Mode& mode, std::uint32_t ranks);
+// `adaptive`: the ranks' optimizer divides by the size that gradients had, as Adam does; nothing:
+// not known, and the lesser counts.
+std::optional<SyncEfficiency> sync_efficiency(const Mode& mode, std::uint32_t ranks,
+                                              std::optional<bool> adaptive = {});
 
 }  // namespace weft::sync

@@ -60,6 +60,11 @@ TEST(SyncEfficiency, IsStatedOnlyWithASource) {
   EXPECT_FALSE(sync_efficiency(mode("diloco:period=501"), 8).has_value());
   EXPECT_FALSE(sync_efficiency(mode("diloco:codec=int4"), 8).has_value());
   EXPECT_FALSE(sync_efficiency(mode("asp"), 8).has_value());
+  EXPECT_EQ(sync_efficiency(mode("local:period=4"), 4, true)->value, 0.79);
+  EXPECT_EQ(sync_efficiency(mode("local:period=4"), 4, false)->value, 0.47);
+  EXPECT_EQ(sync_efficiency(mode("local:period=4"), 4)->value, 0.47);
+  EXPECT_FALSE(sync_efficiency(mode("local:period=5"), 4).has_value());
+  EXPECT_FALSE(sync_efficiency(mode("local:period=4,codec=int8"), 4).has_value());
   for (const ModeHelp& help : list_modes()) {
     const auto known = sync_efficiency(mode(help.name), 4);
     EXPECT_TRUE(!known || !known->source.empty()) << help.name;
