@@ -153,7 +153,6 @@ Status LiveGroup::learn_links() {
                          : agree_on_links(*this, *parsed, call);
   if (!links.ok()) return links.error();
   job_->set_links(*links);
-  job_->begin_watch();
   adopt({});
   return {};
 }
@@ -168,6 +167,7 @@ Result<std::shared_ptr<Group>> Group::start(const GroupOptions& options) {
     Status met = group->barrier(call)->wait();
     if (met.ok()) met = group->learn_links();
     if (!met.ok()) return met.error();
+    (*job)->begin_watch();
   }
   return std::shared_ptr<Group>(std::move(group));
 }

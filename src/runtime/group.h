@@ -144,6 +144,9 @@ class Group {
   virtual Connections connections() const = 0;
   // What was measured when the ranks met, the same on all of them (links.h).
   virtual LinkSpeeds links() const = 0;
+  // Measures them again, unless they were given; algorithms are chosen by the new ones. All ranks
+  // of the whole group call it while nothing is under way. Cost: as when the ranks met.
+  virtual Status measure_links_again() = 0;
   // The algorithm that such an operation on `bytes` of float32 in all takes, and what was
   // considered (chooser.h).
   virtual Choice explain(Operation operation, std::uint64_t bytes) const = 0;

@@ -86,6 +86,7 @@ class LiveGroup : public Group {
   int joiners() const override { return job_->joiners(); }
   Connections connections() const override { return job_->connections(); }
   LinkSpeeds links() const override { return shape().links; }
+  Status measure_links_again() override { return id_ == 0 ? learn_links() : Status{}; }
   Choice explain(Operation operation, std::uint64_t bytes) const override;
   std::string broken() const override { return job_->engine().broken(id_); }
   std::vector<int> lost_seats() const override { return job_->lost_seats(); }
@@ -101,8 +102,8 @@ class LiveGroup : public Group {
     return write_file_atomically(path, encode(job_->recording()));
   }
 
-  // Measures the links, or takes those that the options have. All ranks call it, once, before
-  // anything else.
+  // Measures the links, or takes those that the options have. All ranks call it, before anything
+  // else or while nothing is under way.
   Status learn_links();
 
  private:

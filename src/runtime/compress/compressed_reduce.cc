@@ -168,6 +168,26 @@ Status CompressedReduce::run_linear(Job& job, codec::CodecState& state) {
   return {};
 }
 
+std::vector<float> CompressedReduce::take_residual(std::uint32_t bucket) {
+  CHECK(codec_->movable());
+  const std::lock_guard lock(mutex_);
+  buffers_.erase(bucket);
+  const auto at = states_.find(bucket);
+  if (at == states_.end()) return {};
+  const BucketState state = std::move(at->second);
+  states_.erase(at);
+  std::vector<float> residual;
+  if (!state.sent.local.empty()) residual = state.sent.local.front();
+  if (state.back && !state.back->local.empty()) {
+    residual.resize(state.sent.size, 0.0F);
+    // The owner's is of the mean, to which a rank's own values count one by the number of ranks.
+    const auto ranks = static_cast<float>(group_->size());
+    const std::vector<float>& owed = state.back->local.front();
+    for (std::size_t i = 0; i < owed.size(); ++i) residual[state.first + i] += ranks * owed[i];
+  }
+  return residual;
+}
+
 std::string CompressedReduce::save() const { return save_states(*codec_, states_); }
 
 Status CompressedReduce::restore(const std::vector<std::string>& saved) {

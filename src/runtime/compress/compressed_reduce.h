@@ -36,6 +36,11 @@ class CompressedReduce {
   // and the step must not be applied. Uses streams 2^28 + bucket of the group.
   Group::WorkPtr average(std::uint32_t bucket, std::span<float> data, const CallOptions& = {});
 
+  // What error feedback has held back of a bucket, in the units of `data`, and forgets all of the
+  // bucket. Added to what the same rank gives to the next average, through whatever codec, it keeps
+  // the sum over ranks. Empty: nothing is remembered. Requires: codec().movable().
+  std::vector<float> take_residual(std::uint32_t bucket);
+
   const codec::Codec& codec() const { return *codec_; }
   const BucketStates& states() const { return states_; }
 

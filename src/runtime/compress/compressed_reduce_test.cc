@@ -203,5 +203,46 @@ TEST(CompressedReduce, AfterADeathTheOthersGoOnWithWhatTheyRemember) {
   EXPECT_TRUE(after[0].got == after[3].got);
 }
 
+// All that was given comes out when one codec takes over from another: the last one sends all.
+TEST(CompressedReduce, WhatACodecHeldBackGoesIntoTheNextOnesAverage) {
+  constexpr int kRanks = 3;
+  constexpr std::size_t kSize = 1000;
+  Ranks world(kRanks);
+  world.start();
+  for (const char* text : {"int4", "onebit", "topk:rate=0.01", "powersgd:rank=1", "fp16"}) {
+    SCOPED_TRACE(text);
+    std::vector<std::vector<double>> came(kRanks, std::vector<double>(kSize));
+    world.run([&](int rank, Group&) {
+      CompressedReduce first(world.group(rank), codec_of(text));
+      CompressedReduce plain(world.group(rank), codec_of("none"));
+      for (std::uint64_t step = 0; step < kSteps; ++step) {
+        std::vector<float> data = gradients(rank, step, kSize);
+        const bool last = step + 1 == kSteps;
+        if (last) {
+          const std::vector<float> held = first.take_residual(7);
+          ASSERT_EQ(held.empty(), std::string(text) == "fp16");
+          for (std::size_t i = 0; i < held.size(); ++i) data[i] += held[i];
+          ASSERT_TRUE(first.take_residual(7).empty());
+        }
+        ASSERT_DONE((last ? plain : first).average(7, data)->wait());
+        for (std::size_t i = 0; i < kSize; ++i) {
+          came[static_cast<std::size_t>(rank)][i] += static_cast<double>(data[i]);
+        }
+      }
+    });
+    for (std::size_t i = 0; i < kSize; ++i) {
+      double given = 0;
+      for (int rank = 0; rank < kRanks; ++rank) {
+        for (std::uint64_t step = 0; step < kSteps; ++step) {
+          given += static_cast<double>(gradient(rank, step, i)) / kRanks;
+        }
+      }
+      // Half precision forgets what it rounds off.
+      ASSERT_NEAR(given, came[0][i], std::string(text) == "fp16" ? 0.02 : 1e-5) << "value " << i;
+      ASSERT_EQ(came[0][i], came[2][i]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::runtime

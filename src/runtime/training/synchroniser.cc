@@ -90,11 +90,11 @@ Result<std::unique_ptr<Synchroniser>> Synchroniser::make(std::shared_ptr<Group> 
   auto machine = sync::Machine::make(options.mode, made->members_,
                                      static_cast<std::uint32_t>(made->group_->rank()));
   if (!machine.ok()) return machine.error();
-  if (Status status =
-          made->group_->broadcast(parameters.data(), parameters.size(), DataType::kFloat32, 0)
-              ->wait();
-      !status.ok()) {
-    return status.error();
+  if (!options.agreed) {
+    const Status status =
+        made->group_->broadcast(parameters.data(), parameters.size(), DataType::kFloat32, 0)
+            ->wait();
+    if (!status.ok()) return status.error();
   }
   if (Status status = made->begin(std::move(*machine)); !status.ok()) return status.error();
   return made;

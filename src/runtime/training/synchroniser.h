@@ -27,12 +27,14 @@ struct SyncOptions {
   std::uint64_t seed = 1;                     // of the codec, the same on all ranks
   double weight = 1;                          // of this rank's work, such as its examples
   std::uint32_t steps = 0;                    // of this rank in a round; 0: the mode's period
+  bool agreed = false;                        // all ranks have the same parameters already
 };
 
 // Errors of a step are the same on all ranks, but for the death of one. Thread-safety: one thread.
 class Synchroniser {
  public:
-  // Called by all ranks. Makes all parameters those of rank 0. `parameters` stay where they are.
+  // Called by all ranks. Makes all parameters those of rank 0, unless they are agreed on.
+  // `parameters` stay where they are.
   // An error when mode, codec and group do not go together.
   static Result<std::unique_ptr<Synchroniser>> make(std::shared_ptr<Group> group,
                                                     const SyncOptions& options,

@@ -1,6 +1,7 @@
 #include "timing/compression/step_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -77,6 +78,8 @@ StepPrediction at_once(const TrainingStep& step, const SyncOffer& sync,
 
 void set_efficiency(const CodecOffer& codec, const SyncOffer& sync, StepPrediction& out) {
   if (!codec.efficiency || !sync.efficiency) return;
+  const auto& with = sync.codecs;
+  if (!with.empty() && std::find(with.begin(), with.end(), codec.codec) == with.end()) return;
   out.efficiency = codec.efficiency->value * sync.efficiency->value;
   out.source = codec.efficiency->source;
   if (!sync.gradients) out.source += "; " + sync.efficiency->source;
@@ -136,6 +139,17 @@ Costs costs_of(const TrainingStep& step, const ExchangeClock& clock,
 
 }  // namespace
 
+TrainingStep even_step(double bytes, Seconds compute_s) {
+  constexpr double kBucketBytes = 25e6, kForward = 1.0 / 3;
+  const double buckets = std::ceil(bytes / kBucketBytes);
+  TrainingStep step{{}, compute_s};
+  for (double i = 1; i <= buckets; ++i) {
+    const double share = kForward + (1 - kForward) * i / buckets;
+    step.buckets.push_back({bytes / buckets, share * compute_s});
+  }
+  return step;
+}
+
 std::vector<StepPrediction> predict_steps(const TrainingStep& step, const ExchangeClock& clock,
                                           const std::vector<CodecOffer>& codecs,
                                           const std::vector<SyncOffer>& syncs) {
@@ -194,6 +208,7 @@ BucketCodecs choose_codecs(const TrainingStep& step, const ExchangeClock& clock,
   for (std::size_t c = 1; c < codecs.size(); ++c) {
     improve(std::vector<std::size_t>(buckets, c));
   }
+  const BucketCodecs uniform = best;
   constexpr int kSweeps = 2;  // a second one finds what the first made worthwhile; rarely more
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     bool changed = false;
@@ -206,8 +221,11 @@ BucketCodecs choose_codecs(const TrainingStep& step, const ExchangeClock& clock,
     }
     if (!changed) break;
   }
-  const bool pays = best.predicted.progress_s() <= worthwhile * plain.predicted.progress_s();
-  return pays ? best : plain;
+  const auto pays = [&](const BucketCodecs& one, const BucketCodecs& simpler) {
+    return one.predicted.progress_s() <= worthwhile * simpler.predicted.progress_s();
+  };
+  if (!pays(best, uniform)) best = uniform;
+  return pays(best, plain) ? best : plain;
 }
 
 }  // namespace weft

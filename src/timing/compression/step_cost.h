@@ -29,6 +29,10 @@ struct TrainingStep {
   Seconds compute_s = 0;                // of the whole step, were nothing exchanged
 };
 
+// A model of which no more is known: equal buckets of at most 25 MB, as PyTorch makes them, that
+// become ready evenly during the backward pass, which is the last two thirds of the step.
+TrainingStep even_step(double bytes, Seconds compute_s);
+
 struct ExchangeCost {
   std::string algorithm;
   Seconds time_s = kNever;
@@ -65,6 +69,7 @@ struct SyncOffer {
   double exchanges = 1;   // per step
   double hidden_steps = 0;
   std::optional<Efficiency> efficiency;
+  std::vector<std::string> codecs = {};  // with which that holds; empty: all
 };
 
 // Means per step.
@@ -93,8 +98,8 @@ struct BucketCodecs {
 // The codecs for a step that averages gradients, with the algorithms that would run. Offers whose
 // efficiency is not known are not taken; that of a mixture is the mean by bytes. The first offer,
 // which is to be the plain one, is left only where another promises at most `worthwhile` of its
-// seconds: predictions err. Cost: O(offers · buckets²).
-// Requires: at least one offer; every one has a number for every bucket.
+// seconds, and one codec for all buckets only where a mixture does: predictions err. Cost: O(offers
+// · buckets²). Requires: at least one offer; every one has a number for every bucket.
 BucketCodecs choose_codecs(const TrainingStep& step, const ExchangeClock& clock,
                            const std::vector<CodecOffer>& codecs, double worthwhile);
 

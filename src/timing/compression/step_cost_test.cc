@@ -141,9 +141,14 @@ TEST(StepCost, CompressionIsTakenWhereItPays) {
 TEST(StepCost, OnlyBucketsThatNothingHidesAreCoded) {
   // The first is over before the last is ready, whatever carries it; the last is never hidden.
   const TrainingStep step{{{10e6, 0.1}, {10e6, 2.0}}, 2.5};
-  const std::vector<CodecOffer> offers = {plain_of(step), coded(step, "c", 10, 1e-9, kPlain)};
-  const auto choice = choose_codecs(step, FakeClock(), offers, 0.9);
+  const std::vector<CodecOffer> offers = {plain_of(step),
+                                          coded(step, "c", 10, 1e-9, Efficiency{0.9, "m"})};
+  // 2.576 s at 0.95 of the progress; with one codec for both 2.586 s at 0.9, plain 3.106 s.
+  EXPECT_EQ(choose_codecs(step, FakeClock(), offers, 0.93).codecs,
+            (std::vector<std::size_t>{1, 1}));  // a mixture is not worth it
+  const auto choice = choose_codecs(step, FakeClock(), offers, 0.96);
   EXPECT_EQ(choice.codecs, (std::vector<std::size_t>{0, 1}));
+  EXPECT_DOUBLE_EQ(*choice.predicted.efficiency, 0.95);
   EXPECT_EQ(choice.predicted.codec, "none, c");
   EXPECT_DOUBLE_EQ(choice.predicted.step_s, 2.5 + 0.01 + 0.066);
   EXPECT_DOUBLE_EQ(predict_mixture(step, FakeClock(), offers, {0, 1}).step_s,
@@ -155,6 +160,15 @@ TEST(StepCost, WhatWasTriedAndFoundSlowerIsBelieved) {
   std::vector<CodecOffer> offers = {plain_of(step), coded(step, "c", 10, 1e-9, kPlain)};
   offers[1].slower = 10;
   EXPECT_EQ(choose_codecs(step, FakeClock(), offers, 0.9).predicted.codec, "none");
+}
+
+TEST(StepCost, AnEvenStepEndsWithItsLastBucket) {
+  const TrainingStep step = even_step(60e6, 0.9);
+  ASSERT_EQ(step.buckets.size(), 3u);
+  EXPECT_DOUBLE_EQ(step.buckets[0].bytes, 20e6);
+  EXPECT_DOUBLE_EQ(step.buckets[0].ready_s, 0.5);
+  EXPECT_DOUBLE_EQ(step.buckets[2].ready_s, 0.9);
+  EXPECT_TRUE(even_step(0, 1).buckets.empty());
 }
 
 TEST(StepCost, NoBucketsCostNothing) {
