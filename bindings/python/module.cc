@@ -152,6 +152,14 @@ void define_group(py::module_& module) {
             return c10::make_intrusive<TorchBackend>(self.shared_group(), id, self.timeout());
           },
           py::arg("id"), "The same members as a new group, whose size() is that of today.")
+      .def("links", [](TorchBackend& self) { return runtime::to_text(self.group().links()); })
+      .def(
+          "measure_links_again",
+          [](TorchBackend& self) {
+            const Status measured = self.group().measure_links_again();
+            if (!measured.ok()) throw std::runtime_error("weft: " + measured.error().text());
+          },
+          Release(), "All ranks of the whole group call it, while nothing is under way.")
       .def("joiners", [](TorchBackend& self) { return self.group().joiners(); })
       .def("broken", [](TorchBackend& self) { return self.group().broken(); })
       .def("lost_seats", [](TorchBackend& self) { return self.group().lost_seats(); })
@@ -172,6 +180,8 @@ void define_training(py::module_& module) {
       .def("average", &Compressor::average, py::arg("bucket"), py::arg("tensor"),
            py::arg("priority"), Release())
       .def_property_readonly("codec", &Compressor::codec)
+      .def_property_readonly("movable", &Compressor::movable)
+      .def("take_residual", &Compressor::take_residual, py::arg("bucket"))
       .def("save", [](const Compressor& self) { return py::bytes(self.save()); })
       .def("restore", &Compressor::restore, py::arg("saved"), Release())
       .def("regroup", &Compressor::regroup, Release())
@@ -179,9 +189,10 @@ void define_training(py::module_& module) {
       .def("go_back", &Compressor::go_back, Release());
   py::class_<TrainingSync>(module, "TrainingSync")
       .def(py::init<Handle, const std::string&, const std::string&, const at::Tensor&,
-                    std::uint64_t, double, std::uint32_t>(),
+                    std::uint64_t, double, std::uint32_t, bool>(),
            py::arg("group"), py::arg("codec"), py::arg("mode"), py::arg("parameters"),
-           py::arg("seed"), py::arg("weight"), py::arg("steps"), Release())
+           py::arg("seed"), py::arg("weight"), py::arg("steps"), py::arg("agreed") = false,
+           Release())
       .def("needs_gradient", &TrainingSync::needs_gradient)
       .def("before_step", &TrainingSync::before_step, py::arg("gradient"), py::arg("loss"),
            py::arg("lr"), Release())
@@ -209,6 +220,28 @@ void define_training(py::module_& module) {
   });
 }
 
+void define_choice(py::module_& module) {
+  module.attr("AUTOMATIC_CODECS") = py::cast(runtime::automatic_codecs());
+  module.attr("AUTOMATIC_MODES") = py::cast(runtime::automatic_modes());
+  module.def("coding_speeds", &coding_speeds, py::arg("codecs"), py::arg("values"),
+             py::arg("ranks"), py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "choose",
+      [](TorchBackend& group, const std::vector<std::pair<double, double>>& buckets,
+         double compute_s, const std::vector<std::tuple<std::string, double, double>>& codecs,
+         const std::vector<std::string>& modes, std::optional<bool> adaptive) {
+        TrainingStep step{{}, compute_s};
+        for (const auto& [bytes, ready_s] : buckets) step.buckets.push_back({bytes, ready_s});
+        std::vector<runtime::CodingSpeed> speeds;
+        for (const auto& [codec, value_s, slower] : codecs) {
+          speeds.push_back({codec, value_s, slower});
+        }
+        return choose(group, step, speeds, modes, adaptive);
+      },
+      py::arg("group"), py::arg("buckets"), py::arg("compute_s"), py::arg("codecs"),
+      py::arg("modes"), py::arg("adaptive"), py::call_guard<py::gil_scoped_release>());
+}
+
 }  // namespace
 }  // namespace weft::bindings
 
@@ -223,6 +256,7 @@ PYBIND11_MODULE(_torch, module) {
       .def("wait", &OrderedFuture::wait, py::call_guard<py::gil_scoped_release>())
       .def("add_done_callback", &OrderedFuture::add_done_callback);
   define_training(module);
+  define_choice(module);
   py::class_<StreamScope>(module, "StreamScope")
       .def(py::init<std::uint32_t, double>(), py::arg("stream"), py::arg("priority") = 0.0)
       .def("__enter__", &StreamScope::enter)

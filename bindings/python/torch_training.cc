@@ -56,11 +56,18 @@ c10::intrusive_ptr<TorchWork> Compressor::average(std::uint32_t bucket, const at
 void Compressor::restore(const std::vector<std::string>& saved) { check(reduce_.restore(saved)); }
 void Compressor::regroup() { check(reduce_.regroup()); }
 
+at::Tensor Compressor::take_residual(std::uint32_t bucket) {
+  const std::vector<float> residual = reduce_.take_residual(bucket);
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(residual.size())}, at::kFloat);
+  std::copy(residual.begin(), residual.end(), tensor.data_ptr<float>());
+  return tensor;
+}
+
 TrainingSync::TrainingSync(GroupHandle group, const std::string& codec, const std::string& mode,
                            const at::Tensor& parameters, std::uint64_t seed, double weight,
-                           std::uint32_t steps)
+                           std::uint32_t steps, bool agreed)
     : group_(std::move(group)), parameters_(parameters) {
-  const runtime::SyncOptions options{parsed(mode), made(codec), seed, weight, steps};
+  const runtime::SyncOptions options{parsed(mode), made(codec), seed, weight, steps, agreed};
   auto sync = runtime::Synchroniser::make(group_->shared_group(), options,
                                           values_of(parameters_, "the model"));
   if (!sync.ok() && sync.error().kind == ErrorKind::kUnsupported) {
@@ -97,6 +104,33 @@ std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
                                 std::to_string(std::max<std::size_t>(1, least)) + " are needed");
   }
   return sync::split_data(*how, labels, ranks, seed);
+}
+
+std::vector<double> coding_speeds(const std::vector<std::string>& codecs, std::size_t values,
+                                  int ranks) {
+  std::vector<double> speeds;
+  for (const std::string& text : codecs) {
+    const auto took = runtime::measure_coding(*made(text), values, ranks);
+    if (!took.ok()) throw std::invalid_argument(took.error().text());
+    speeds.push_back(values == 0 ? 0 : *took / static_cast<double>(values));
+  }
+  return speeds;
+}
+
+std::string choose(TorchBackend& backend, const TrainingStep& step,
+                   const std::vector<runtime::CodingSpeed>& codecs,
+                   const std::vector<std::string>& modes, std::optional<bool> adaptive) {
+  const runtime::Group& group = backend.group();
+  const runtime::ChooserClock clock(
+      [&](collective::Operation operation, double bytes) {
+        return group.explain(static_cast<runtime::Operation>(operation),
+                             static_cast<std::uint64_t>(bytes));
+      },
+      group.size(), 1);
+  const auto answer =
+      runtime::choose_automatically({step, group.size(), codecs, modes, adaptive}, clock);
+  if (!answer.ok()) throw std::invalid_argument(answer.error().text());
+  return runtime::to_json(*answer);
 }
 
 std::vector<std::string> gather_texts(TorchBackend& group, const std::string& own) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/python/torch_backend.h"
+#include "runtime/compress/automatic.h"
 #include "runtime/compress/compressed_reduce.h"
 #include "runtime/training/synchroniser.h"
 
@@ -24,6 +25,9 @@ class Compressor {
   c10::intrusive_ptr<TorchWork> average(std::uint32_t bucket, const at::Tensor& tensor,
                                         double priority);
   const std::string& codec() const { return reduce_.codec().text(); }
+  bool movable() const { return reduce_.codec().movable(); }
+  // What was held back of a bucket, which is then forgotten; of no values: nothing.
+  at::Tensor take_residual(std::uint32_t bucket);
   std::string save() const { return reduce_.save(); }
   void restore(const std::vector<std::string>& saved);
   void regroup();
@@ -37,10 +41,11 @@ class Compressor {
 
 class TrainingSync {
  public:
-  // Throws std::invalid_argument with the sentence of whatever does not go together.
+  // `agreed`: parameters are the same on all ranks already. Throws std::invalid_argument with the
+  // sentence of whatever does not go together.
   TrainingSync(GroupHandle group, const std::string& codec, const std::string& mode,
                const at::Tensor& parameters, std::uint64_t seed, double weight,
-               std::uint32_t steps);
+               std::uint32_t steps, bool agreed);
 
   bool needs_gradient() const { return sync_->needs_gradient(); }
   void before_step(const at::Tensor& gradient, double loss, double lr);
@@ -72,6 +77,14 @@ std::string codec_text(const std::string& codec);
 std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
                                                    const std::vector<std::uint32_t>& labels,
                                                    std::uint32_t ranks, std::uint64_t seed);
+
+// For the automatic choice (runtime/compress/automatic.h): seconds of coding per value, measured,
+// and what the cost model answers, as JSON. Throw std::invalid_argument.
+std::vector<double> coding_speeds(const std::vector<std::string>& codecs, std::size_t values,
+                                  int ranks);
+std::string choose(TorchBackend& group, const TrainingStep& step,
+                   const std::vector<runtime::CodingSpeed>& codecs,
+                   const std::vector<std::string>& modes, std::optional<bool> adaptive);
 
 // What every rank has, by rank.
 std::vector<std::string> gather_texts(TorchBackend& group, const std::string& own);

@@ -18,6 +18,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from weft import _torch as _native
 from weft import progress
+from weft.auto import AUTO, Automatic
+from weft.gradients import Gradients
 
 __all__ = ["Wrapped", "finish_all", "release_all", "split_data", "wrap"]
 
@@ -43,10 +45,11 @@ def wrap(
 
     Args:
         model: a module with float32 parameters in host memory, or one in DistributedDataParallel.
-        codec: how what is exchanged is encoded, such as ``"int8"`` or ``"none"``. Default: the
+        codec: how what is exchanged is encoded, such as ``"int8"`` or ``"none"``; ``"auto"``: as a
+            cost model says from measured speeds, for each bucket (``explain()``). Default: the
             variable WEFT_CODEC, else what ``sync`` says (``"diloco:codec=int4"``), else none.
         sync: when and what ranks exchange, such as ``"bsp"``, ``"local:period=8"`` or
-            ``"ssp:bound=3"``. Default: the variable WEFT_SYNC, else ``"bsp"``.
+            ``"ssp:bound=3"``, or ``"auto"``. Default: the variable WEFT_SYNC, else ``"bsp"``.
         optimizer: needed by every mode but ``"bsp"``: what ranks do together happens in its
             ``step()``.
         group: a process group of the back end ``"weft"``; default: that of the job.
@@ -61,29 +64,64 @@ def wrap(
             not go together.
     """
     sync_text = sync or os.environ.get("WEFT_SYNC") or "bsp"
+    if AUTO in (sync_text, codec or os.environ.get("WEFT_CODEC")):
+        return _automatic(model, codec, sync_text, optimizer, group, seed)
     mode, mode_codec, gradients, needs_loss = _native.mode_facts(sync_text)
     asked = codec or os.environ.get("WEFT_CODEC") or mode_codec or "none"
     if mode_codec and _native.codec_text(asked) != _native.codec_text(mode_codec):
         raise ValueError(f"codec is '{asked}', but sync is '{mode}': name one of them only")
     codec_text = _native.codec_text(asked)
-    group = back_end_of(group if group is not None else dist.group.WORLD)
-    if not isinstance(group, _native.ProcessGroup):
-        raise ValueError(
-            'wrap() needs a process group of the back end "weft": '
-            'dist.init_process_group("weft") comes first'
-        )
+    group = _checked(group)
     if not 0 < weight < float("inf"):
         raise ValueError(f"weight is {weight}; it must be a number above 0")
     if gradients:
         if local_steps:
             raise ValueError(f"local_steps is {local_steps}, but sync '{mode}' has no local steps")
-        how: Any = _Gradients(model, group, codec_text, seed, weight)
+        how: Any = Gradients(model, group, codec_text, seed, weight)
     else:
         if optimizer is None:
             raise ValueError(f"sync '{mode}' acts in optimizer.step(): give wrap() the optimizer")
         how = _Parameters(model, group, codec_text, mode, optimizer, needs_loss, seed,
                           weight, local_steps)
     return Wrapped(how, codec_text, mode)
+
+
+def _checked(group: Optional[Any]) -> Any:
+    group = back_end_of(group if group is not None else dist.group.WORLD)
+    if not isinstance(group, _native.ProcessGroup):
+        raise ValueError(
+            'wrap() needs a process group of the back end "weft": '
+            'dist.init_process_group("weft") comes first'
+        )
+    return group
+
+
+def _automatic(
+    model: nn.Module,
+    codec: Optional[str],
+    sync: str,
+    optimizer: Optional[torch.optim.Optimizer],
+    group: Optional[Any],
+    seed: int,
+) -> "Wrapped":
+    """The codec by measured speeds, and with ``sync="auto"`` the mode as well."""
+    codec = codec or os.environ.get("WEFT_CODEC") or AUTO
+    if codec != AUTO:
+        raise ValueError(f"sync is 'auto', but codec is '{codec}': it must be 'auto', too")
+    modes = None
+    if sync != AUTO:
+        mode, _, gradients, _ = _native.mode_facts(sync)
+        if not gradients or _native.mode_facts("bsp")[0] != mode:
+            raise ValueError(f"codec 'auto' goes with sync 'bsp' or 'auto', not '{sync}'")
+        modes = ["bsp"]
+    elif optimizer is None:
+        raise ValueError("sync 'auto' may act in optimizer.step(): give wrap() the optimizer")
+
+    def parameters(codec: str, mode: str) -> Any:
+        return _Parameters(how.model, how.group, codec, mode, optimizer, False, seed, agreed=True)
+
+    how = Automatic(model, _checked(group), seed, modes, optimizer, parameters)
+    return Wrapped(how, AUTO, mode if modes else AUTO)
 
 
 def back_end_of(group: Any) -> Any:
@@ -137,6 +175,12 @@ class Wrapped(nn.Module):
         """By how many exchanges ranks were apart at most, as this rank's shard saw it (ssp, asp)."""
         return self._how[0].widest()
 
+    def explain(self) -> Dict[str, Any]:
+        """What is exchanged how, and why: with ``codec="auto"`` the choice (``mode``, ``codecs`` by
+        bucket, ``reason``), everything that was ``considered`` with what it was expected to cost,
+        what was ``measured``, and the ``decisions`` so far."""
+        return self._how[0].explain()
+
     def finish(self) -> None:
         """Ends training; every rank calls it. Shard servers serve until then and give all ranks
         their parameters. Called at the end of a program where it was not."""
@@ -170,77 +214,6 @@ class Wrapped(nn.Module):
         return keys
 
 
-class _Hook:
-    """What the hook of DistributedDataParallel knows. DDP keeps it where Python's garbage collector
-    cannot look, so that it must not know DDP."""
-
-    def __init__(self, group: Any, codec: str, seed: int, weight: float) -> None:
-        self.passes = 0  # backward passes
-        self.group = group
-        total = torch.tensor([weight], dtype=torch.float64)
-        dist.all_reduce(total, group=group)
-        # What a gradient is multiplied by, so that the plain mean is the weighted one.
-        self.share = weight * dist.get_world_size(group) / float(total)
-        self.compressor = _native.Compressor(group, codec, seed)
-
-
-def _average(hook: _Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    index, buffer = bucket.index(), bucket.buffer()
-    if hook.share != 1.0:
-        buffer *= hook.share
-    # DDP divides parameters into buckets anew after its first pass; what a codec remembers of a
-    # bucket would then be of other parameters.
-    plain = hook.passes == 0 or buffer.dtype != torch.float32
-    if bucket.is_last():
-        hook.passes += 1
-    if plain:
-        with _native.StreamScope(1 + index, -float(index)):
-            work = dist.all_reduce(buffer, op=dist.ReduceOp.AVG, group=hook.group, async_op=True)
-    else:
-        work = hook.compressor.average(index, buffer, -float(index))
-    return work.get_future().then(lambda future: future.value()[0])
-
-
-class _Gradients:
-    """Gradients of every step, averaged bucket by bucket in a hook of DistributedDataParallel."""
-
-    def __init__(
-        self, model: nn.Module, group: Any, codec: str, seed: int, weight: float
-    ) -> None:
-        if not isinstance(model, DistributedDataParallel):
-            model = DistributedDataParallel(model, process_group=group)
-        self.forward_of = model
-        self.model = model.module
-        self.loss = None
-        self._hook = _Hook(group, codec, seed, weight)
-        model.register_comm_hook(self._hook, _average)
-
-    @property
-    def step(self) -> int:
-        return self._hook.passes
-
-    @property
-    def rounds(self) -> int:
-        return self._hook.passes
-
-    def widest(self) -> int:
-        return 0
-
-    def finish(self) -> None:
-        pass
-
-    def release(self) -> None:
-        self._hook.compressor = self._hook.group = None
-
-    def save(self) -> List[bytes]:
-        if self._hook.compressor.codec == "none":
-            return []
-        return _native.gather(self._hook.group, self._hook.compressor.save())
-
-    def restore(self, saved: List[bytes]) -> None:
-        self._hook.compressor.restore(saved)
-
-
 class _Parameters:
     """Everything else: what ranks do together happens around the optimizer's own step."""
 
@@ -253,8 +226,9 @@ class _Parameters:
         optimizer: torch.optim.Optimizer,
         needs_loss: bool,
         seed: int,
-        weight: float,
-        local_steps: int,
+        weight: float = 1.0,
+        local_steps: int = 0,
+        agreed: bool = False,
     ) -> None:
         self.forward_of: Callable[..., Any] = model
         self.model = model
@@ -264,12 +238,12 @@ class _Parameters:
         self.loss: Optional[float] = None
         self._needs_loss = needs_loss
         self._group = group
-        self._mode = mode
+        self._mode, self._codec = mode, codec
         self._optimizer = optimizer
         self._parameters = [p for p in self.model.parameters() if p.requires_grad]
         self._flat = _flatten(self._parameters)
         self._sync = _native.TrainingSync(
-            group, codec, mode, self._flat, seed, weight, local_steps)
+            group, codec, mode, self._flat, seed, weight, local_steps, agreed)
         self._own_step = optimizer.step
 
         def step(_: torch.optim.Optimizer, closure: Optional[Callable[[], Any]] = None) -> Any:
@@ -289,6 +263,9 @@ class _Parameters:
     def rounds(self) -> int:
         return self._sync.round
 
+    def explain(self) -> Dict[str, Any]:
+        return {"reason": f"{self._codec} with {self._mode}: as asked for"}
+
     def widest(self) -> int:
         return self._sync.widest
 
@@ -298,8 +275,11 @@ class _Parameters:
     def release(self) -> None:
         self._sync = self._group = None
 
+    def state(self) -> bytes:
+        return self._sync.save()
+
     def save(self) -> List[bytes]:
-        return _native.gather(self._group, self._sync.save())
+        return _native.gather(self._group, self.state())
 
     def restore(self, saved: List[bytes]) -> None:
         self._sync.restore(saved)

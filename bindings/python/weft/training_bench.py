@@ -25,7 +25,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", choices=["gloo", "weft"], required=True)
     parser.add_argument("--mode", required=True,
-                        help="gloo: plain, fp16, powersgd; weft: CODEC/SYNC")
+                        help="gloo: plain, fp16, powersgd; weft: CODEC/SYNC, or auto")
     parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--rendezvous", required=True, help="a folder that all ranks see")
@@ -70,7 +70,7 @@ def wrapped(arguments: argparse.Namespace) -> Tuple[Any, torch.optim.Optimizer]:
     if arguments.library == "weft":
         import weft.torch
 
-        codec, sync = arguments.mode.split("/", 1)
+        codec, sync = (arguments.mode + "/auto").split("/", 2)[:2]
         return weft.torch.wrap(model, codec, sync, optimizer), optimizer
     if arguments.mode == "powersgd":
         # One bucket: with several this hook may abort on gloo.
@@ -114,7 +114,8 @@ def main() -> None:
     print(json.dumps({
         "rank": arguments.rank, "parameters": sum(p.numel() for p in model.parameters()),
         "warm_up": WARM_UP, "loss": losses, "end_s": ends, "common": common,
-        "shared_interface": arguments.interface == "lo", "sent_bytes": sent}), flush=True)
+        "shared_interface": arguments.interface == "lo", "sent_bytes": sent,
+        "choice": model.explain()["reason"] if "auto" in arguments.mode else ""}), flush=True)
     if arguments.library == "weft":
         model.finish()
     dist.barrier()

@@ -1,0 +1,350 @@
+"""The automatic choice of codec, and if asked of the synchronisation mode.
+
+Speeds are measured while training: those of links when the group was made, those of codecs before the
+first step, compute time and when buckets become ready in the steps themselves. A cost model
+(``src/timing/compression``) says what a step would take with everything there is to choose from. Rank 0
+decides and tells the others. After 3, 8, 24 and 64 steps, then every 64, it looks again: where steps took
+longer or shorter than expected it believes what it saw, and links are measured anew now and then.
+"""
+
+import json
+import logging
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+from torch import nn
+
+from weft import _torch as _native
+from weft.gradients import Gradients
+
+__all__ = ["AUTO", "Automatic"]
+
+AUTO = "auto"
+_LOG = logging.getLogger("weft.auto")
+
+_SAMPLE = 1 << 20  # values on which codecs are timed, unless the model has fewer
+_LOOKS, _LOOK_EVERY = (3, 8, 24), 64  # after so many steps, then every so many
+_SURPRISE = 0.3  # by which a step must differ from what was expected to change beliefs
+_BELIEVED = 4  # steps that must have been seen for that
+_SWITCH = 0.9  # of the seconds per progress that are measured, to be promised by another choice
+_MOST_TIMES = 4.0  # by which one look may change a belief
+_LINKS_SHARE = 0.01  # of the time may go into measuring links
+_SURPRISED_SHARE = 0.03  # when steps are not as expected
+_LINKS_S = 0.5  # what measuring them is taken to cost the first time
+_LINKS_CHANGED = 1.5  # times as fast or slow: what was believed of codecs no longer holds
+_HISTORY = 100  # decisions that explain() remembers
+_ADAPTIVE = (torch.optim.Adam, torch.optim.AdamW, torch.optim.Adamax, torch.optim.NAdam,
+             torch.optim.RAdam, torch.optim.Adagrad, torch.optim.Adadelta, torch.optim.RMSprop)
+
+
+def _adaptive(optimizer: Optional[torch.optim.Optimizer]) -> Optional[bool]:
+    if isinstance(optimizer, _ADAPTIVE):
+        return True
+    return False if isinstance(optimizer, torch.optim.SGD) else None
+
+
+class _Watch:
+    """What the steps since the last look took, as this rank saw it."""
+
+    def __init__(self) -> None:
+        self.step_s: List[float] = []
+        self.busy_s: List[float] = []  # of a step: not waiting for averages
+        self.ready_s: List[List[float]] = []
+
+    def add(self, begin: float, end: float, ready: List[float], done: List[float]) -> None:
+        if not ready or len(done) < len(ready):
+            return
+        self.step_s.append(end - begin)
+        self.busy_s.append(end - begin - max(0.0, max(done) - ready[-1]))
+        self.ready_s.append([at - begin for at in ready])
+
+    def text(self, sizes: List[int]) -> str:
+        """Of the step of median length, among those with buckets as they are now."""
+        whole = [step for step in zip(self.step_s, self.busy_s, self.ready_s)
+                 if len(step[2]) == len(sizes)]
+        if not whole:
+            return "null"
+        step_s, busy_s, ready_s = sorted(whole)[(len(whole) - 1) // 2]
+        return json.dumps({"step_s": step_s, "busy_s": busy_s, "sizes": sizes,
+                           "ready_s": ready_s, "steps": len(whole)})
+
+
+class Automatic(Gradients):
+    """Gradients through codecs of its own choice; or what ``parameters`` makes, if the model says
+    that averaging parameters pays more."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        group: Any,
+        seed: int,
+        modes: Optional[List[str]],
+        optimizer: Optional[torch.optim.Optimizer],
+        parameters: Callable[[str, str], Any],
+    ) -> None:
+        super().__init__(model, group, "none", seed)
+        self.group = group
+        self._through_ddp = self.forward_of
+        self.forward_of = self._forward
+        self._modes = modes or list(_native.AUTOMATIC_MODES)
+        self._optimizer = optimizer
+        self._make_parameters = parameters
+        self._parameters: Any = None  # what averages parameters, once that was chosen
+        self._before = 0  # steps before that
+        self._begin: Optional[float] = None
+        self._counted = -1  # passes at the begin of the step under way
+        self._watch = _Watch()
+        self._value_s: List[float] = []  # coding, by codec
+        self._slower = {codec: 1.0 for codec in _native.AUTOMATIC_CODECS}
+        self._links = group.links()
+        self._links_at, self._links_s = time.monotonic(), _LINKS_S
+        self._answer: Dict[str, Any] = {}
+        self._measured: Dict[str, Any] = {}
+        self._decisions: List[Dict[str, Any]] = []
+
+    # -- what a wrapped model asks for
+
+    @property
+    def step(self) -> int:
+        return self._before + self._parameters.step if self._parameters else self._hook.passes
+
+    @property
+    def rounds(self) -> int:
+        return self._before + self._parameters.rounds if self._parameters else self._hook.passes
+
+    def explain(self) -> Dict[str, Any]:
+        return {**self._answer, "links": self._links, "measured": self._measured,
+                "decisions": list(self._decisions)}
+
+    def finish(self) -> None:
+        if self._parameters:
+            self._parameters.finish()
+
+    def release(self) -> None:
+        super().release()
+        self.group = None
+        if self._parameters:
+            self._parameters.release()
+
+    def save(self) -> List[bytes]:
+        head: Dict[str, Any] = {"mode": self._answer.get("mode", "bsp"), "slower": self._slower}
+        if self._parameters:
+            head["codec"] = self._answer["codecs"][0]
+            blobs = [self._parameters.state()]
+        else:
+            hook = self._hook
+            used = sorted(set(hook.held.values()) - {"none"})
+            blobs = [hook.compressor(codec).save() for codec in used]
+            head.update(codec=hook.codec, codecs=hook.codecs, used=used,
+                        held={str(number): codec for number, codec in hook.held.items()})
+        head["bytes"] = [len(blob) for blob in blobs]
+        own = json.dumps(head).encode() + b"\n" + b"".join(blobs)
+        return _native.gather(self.group, own)
+
+    def restore(self, saved: List[bytes]) -> None:
+        heads, blobs = zip(*(_taken_apart(one) for one in saved))
+        head = heads[0]
+        self._slower.update(head["slower"])
+        if head["mode"] != "bsp":
+            if head["mode"] not in self._modes:
+                raise ValueError(f"state_dict was made with sync '{head['mode']}', not 'bsp'")
+            if not self._parameters:
+                self._answer = {"mode": head["mode"], "codecs": [head["codec"]],
+                                "reason": "as in the state that was loaded"}
+                self._average_parameters()
+            self._parameters.restore([one[0] for one in blobs])
+            return
+        if self._parameters:
+            raise ValueError("state_dict was made with sync 'bsp', but parameters are averaged now")
+        hook = self._hook
+        hook.codec, hook.codecs = head["codec"], head["codecs"]
+        hook.held = {int(number): codec for number, codec in head["held"].items()}
+        for place, codec in enumerate(head["used"]):
+            hook.compressor(codec).restore([one[place] for one in blobs])
+
+    # -- steps
+
+    def _forward(self, *args: Any, **kwargs: Any) -> Any:
+        if self._parameters:
+            return self.model(*args, **kwargs)
+        if torch.is_grad_enabled() and self._hook.passes != self._counted:
+            self._begin_step()
+            if self._parameters:
+                return self.model(*args, **kwargs)
+        return self._through_ddp(*args, **kwargs)
+
+    def _begin_step(self) -> None:
+        hook, now = self._hook, time.monotonic()
+        if self._begin is not None:
+            self._watch.add(self._begin, now, hook.ready, hook.done)
+        self._counted = passes = hook.passes
+        if not self._value_s:
+            self._calibrate()
+        elif passes % _LOOK_EVERY == 0 or passes in _LOOKS:
+            self._look(passes)
+        self._begin = time.monotonic()
+
+    def _calibrate(self) -> None:
+        """Times the codecs on all ranks at once, since ranks may share processors."""
+        values = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+        own = _native.coding_speeds(
+            _native.AUTOMATIC_CODECS, min(values, _SAMPLE), self.group.size())
+        everyone = [json.loads(one) for one in _native.gather(self.group, json.dumps(own))]
+        self._value_s = [max(column) for column in zip(*everyone)]
+        if not self._answer:  # else a state was loaded
+            self._hook.before_pass = self._decide_first
+
+    def _decide_first(self, first_bytes: int) -> None:
+        """One codec for all buckets, when the first of the first pass is ready: by the time until
+        then, of which the forward pass is taken to be half of what the whole backward pass is."""
+        self._hook.before_pass = None
+        total = 4.0 * sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+        own = (time.monotonic() - self._begin) / (1 / 3 + 2 / 3 * first_bytes / total)
+        compute_s = max(float(one) for one in _native.gather(self.group, repr(own)))
+        self._measured = {"compute_s": compute_s, "after_steps": 0}
+        self._decide([(total, compute_s)], compute_s, ["bsp"], None)
+
+    def _look(self, passes: int) -> None:
+        """Takes together what all ranks measured and decides again."""
+        seen = [json.loads(one) for one in
+                _native.gather(self.group, self._watch.text(self._hook.sizes))]
+        self._watch = _Watch()
+        if None in seen:
+            return
+        step_s = max(one["step_s"] for one in seen)
+        busy_s = max(one["busy_s"] for one in seen)
+        sizes = seen[0]["sizes"]
+        ready_s = [max(column) for column in zip(*(one["ready_s"] for one in seen))]
+        compute_s = max(busy_s - self._hidden_coding_s(sizes), 0.2 * busy_s)
+        self._measured = {"step_s": step_s, "compute_s": compute_s, "after_steps": passes}
+        surprised = seen[0]["steps"] >= _BELIEVED and self._believe(step_s, compute_s)
+        self._measure_links(_SURPRISED_SHARE if surprised else _LINKS_SHARE)
+        self._decide(list(zip(map(float, sizes), ready_s)), compute_s, self._modes, step_s)
+
+    def _hidden_coding_s(self, sizes: List[int]) -> float:
+        """Of the buckets before the last, which are coded while the model still computes."""
+        speeds = dict(zip(_native.AUTOMATIC_CODECS, self._value_s))
+        codecs = [self._hook.codec_of(index, False) for index in range(len(sizes))]
+        return sum(speeds[codec] * size / 4 for codec, size in zip(codecs[:-1], sizes[:-1]))
+
+    def _believe(self, step_s: float, compute_s: float) -> bool:
+        """Where coding and exchange took longer than predicted, so they will next time: then True."""
+        predicted = self._answer.get("predicted")
+        if not predicted:
+            return False
+        expected = predicted["coding_s"] + predicted["exposed_s"]
+        if abs(step_s - compute_s - expected) <= _SURPRISE * step_s or expected <= 0:
+            return False
+        times = (step_s - compute_s) / expected
+        times = min(max(times, 1 / _MOST_TIMES), _MOST_TIMES)
+        for codec in set(self._answer["codecs"]):
+            # A plain average that takes longer than its bytes do waits for ranks that come late. It
+            # would do so with any codec; and if it is the links, they are measured.
+            if codec != "none" or times < 1:
+                self._slower[codec] *= times
+        return True
+
+    def _measure_links(self, share: float) -> None:
+        own = time.monotonic() - self._links_at
+        # All ranks must agree on whether to.
+        elapsed = float(_native.gather(self.group, repr(own))[0])
+        if elapsed * share < self._links_s:
+            return
+        begin = time.monotonic()
+        before = _bandwidths(self._links)
+        self.group.measure_links_again()
+        self._links = self.group.links()
+        took = [float(one) for one in
+                _native.gather(self.group, repr(time.monotonic() - begin))]
+        self._links_s, self._links_at = max(took), time.monotonic()
+        for old, new in zip(before, _bandwidths(self._links)):
+            if not 1 / _LINKS_CHANGED < new / old < _LINKS_CHANGED:
+                self._slower = {codec: 1.0 for codec in self._slower}
+
+    def _decide(
+        self,
+        buckets: List[Any],
+        compute_s: float,
+        modes: List[str],
+        measured_s: Optional[float],
+    ) -> None:
+        codecs = list(zip(_native.AUTOMATIC_CODECS, self._value_s, self._slower.values()))
+        told = ""
+        if self.group.live_rank() == 0:
+            told = _native.choose(self.group, buckets, compute_s, codecs, modes,
+                                  _adaptive(self._optimizer))
+        answer = json.loads(_native.gather(self.group, told)[0])
+        _LOG.debug("after %d steps: measured %s, slower %s, buckets %s; considered %s",
+                   self._hook.passes, self._measured, self._slower, buckets,
+                   [(one["codec"], one["sync"], one["coding_s"], one["exposed_s"], one["step_s"],
+                     one["progress_s"]) for one in answer["considered"]])
+        answer["buckets"] = [{"bytes": size, "ready_s": ready} for size, ready in buckets]
+        if self._answer and not self._better(answer, measured_s):
+            # What is measured anew is told; what is done stays.
+            for key in ("considered", "buckets"):
+                self._answer[key] = answer[key]
+            return
+        self._answer = answer
+        self._decisions.append(
+            {"after_steps": self._hook.passes, "mode": answer["mode"], "codecs": answer["codecs"],
+             "reason": answer["reason"]})
+        del self._decisions[:-_HISTORY]
+        _LOG.info("after %d steps: %s", self._hook.passes, answer["reason"])
+        if answer["mode"] != "bsp":
+            self._average_parameters()
+            return
+        uniform = set(answer["codecs"])
+        self._hook.codec = answer["codecs"][-1] if answer["codecs"] else "none"
+        self._hook.codecs = [] if len(uniform) == 1 else answer["codecs"]
+
+    def _better(self, answer: Dict[str, Any], measured_s: Optional[float]) -> bool:
+        same = (answer["mode"] == self._answer["mode"]
+                and set(answer["codecs"]) == set(self._answer["codecs"])
+                and (len(set(answer["codecs"])) == 1 or answer["codecs"] == self._answer["codecs"]))
+        if same or measured_s is None:
+            return False
+        worth = self._answer.get("predicted", {}).get("efficiency") or 1.0
+        return answer["predicted"]["progress_s"] <= _SWITCH * measured_s / worth
+
+    def _average_parameters(self) -> None:
+        """Leaves gradients to the ranks; what was held back of them goes into their next step."""
+        owed = self._hook.take_all()
+        self._before = self._hook.passes
+        self._parameters = self._make_parameters(self._answer["codecs"][0], self._answer["mode"])
+        optimizer, step = self._optimizer, self._optimizer.step
+
+        def first(closure: Optional[Callable[[], Any]] = None) -> Any:
+            result = None
+            if closure is not None:
+                with torch.enable_grad():
+                    result = closure()
+            for parameter in self.model.parameters():
+                held = owed.pop(id(parameter), None)
+                if held is not None and parameter.grad is not None:
+                    parameter.grad.add_(held.view_as(parameter))
+            optimizer.step = step  # type: ignore[method-assign]
+            step()
+            return result
+
+        optimizer.step = first  # type: ignore[method-assign]
+
+
+def _bandwidths(links: str) -> List[float]:
+    """Of links inside a host and between hosts, as weft's own text of links has them."""
+    units = {"GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3, "B/s": 1.0}
+    found = []
+    for word in links.split(",")[1:4:2]:
+        unit = next(unit for unit in units if word.strip().endswith(unit))
+        found.append(float(word.strip()[:-len(unit)]) * units[unit])
+    return found
+
+
+def _taken_apart(saved: bytes) -> Any:
+    line, rest = bytes(saved).split(b"\n", 1)
+    head = json.loads(line)
+    blobs = []
+    for size in head["bytes"]:
+        blobs.append(rest[:size])
+        rest = rest[size:]
+    return head, blobs

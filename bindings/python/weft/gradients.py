@@ -1,0 +1,169 @@
+"""Averages of gradients, bucket by bucket, in a hook of DistributedDataParallel.
+
+Each bucket goes through a codec of its own. What error feedback holds back is never lost: when
+another codec takes over, or DistributedDataParallel divides its parameters anew, it is added to the
+gradients of the next pass.
+"""
+
+import time
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from weft import _torch as _native
+
+__all__ = ["Gradients", "Hook"]
+
+# Buckets of the first pass, after which DDP divides its parameters anew, have numbers from here on.
+_FIRST_PASS = 1 << 20
+
+_Parts = List[Tuple[int, int]]  # id of a parameter, number of its values
+
+
+class Hook:
+    """What the hook of DistributedDataParallel knows. DDP keeps it where Python's garbage collector
+    cannot look, so that it must not know DDP."""
+
+    def __init__(self, group: Any, codec: str, seed: int, weight: float = 1.0) -> None:
+        self.passes = 0  # backward passes
+        self.group = group
+        total = torch.tensor([weight], dtype=torch.float64)
+        dist.all_reduce(total, group=group)
+        # What a gradient is multiplied by, so that the plain mean is the weighted one.
+        self.share = weight * dist.get_world_size(group) / float(total)
+        self.codec = codec  # of buckets that `codecs` does not name
+        self.codecs: List[str] = []  # by index of the bucket
+        self.sizes: List[int] = []  # bytes of the buckets of the pass, by index
+        self.ready: List[float] = []  # when each was ready, and when its average was there
+        self.done: List[float] = []
+        self.held: Dict[int, str] = {}  # by number of a bucket: the codec that remembers it
+        self.before_pass: Optional[Callable[[int], None]] = None  # told the first bucket's bytes
+        self._seed = seed
+        self._compressors: Dict[str, Any] = {}
+        self._parts: Dict[int, _Parts] = {}
+        self._carried: Dict[int, torch.Tensor] = {}  # by parameter: for the next gradients
+
+    def compressor(self, codec: str) -> Any:
+        if codec not in self._compressors:
+            self._compressors[codec] = _native.Compressor(self.group, codec, self._seed)
+        return self._compressors[codec]
+
+    def codec_of(self, index: int, first: bool) -> str:
+        """All ranks have the same lists, so that all answer alike."""
+        codec = self.codecs[index] if index < len(self.codecs) else self.codec
+        return "none" if first and not self.compressor(codec).movable else codec
+
+    def begin_pass(self) -> None:
+        self.sizes, self.ready, self.done = [], [], []
+        if self.passes > 0:
+            for number in [n for n in self.held if n >= _FIRST_PASS]:
+                self._take(number)
+
+    def carry(self, number: int, codec: str, bucket: dist.GradBucket) -> None:
+        """Adds to the gradients what others held back of them."""
+        self._parts[number] = [(id(p), p.numel()) for p in bucket.parameters()]
+        if self.held.get(number, codec) != codec:
+            self._take(number)
+        self.held[number] = codec
+        if not self._carried:
+            return
+        at, buffer = 0, bucket.buffer()
+        for parameter, count in self._parts[number]:
+            owed = self._carried.pop(parameter, None)
+            if owed is not None:
+                buffer[at:at + count].add_(owed)
+            at += count
+
+    def take_all(self) -> Dict[int, torch.Tensor]:
+        """What is held back of every parameter, by its id; nothing is held back any more."""
+        for number in list(self.held):
+            self._take(number)
+        carried, self._carried = self._carried, {}
+        return carried
+
+    def _take(self, number: int) -> None:
+        residual = self.compressor(self.held.pop(number)).take_residual(number)
+        at = 0
+        for parameter, count in self._parts[number] if residual.numel() else []:
+            owed = residual[at:at + count]
+            known = self._carried.get(parameter)
+            self._carried[parameter] = owed.clone() if known is None else known + owed
+            at += count
+
+    def release(self) -> None:
+        self._compressors.clear()
+        self.group = self.before_pass = None
+
+
+def average(hook: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    index, buffer, first = bucket.index(), bucket.buffer(), hook.passes == 0
+    if index == 0:
+        if hook.before_pass is not None:
+            hook.before_pass(buffer.numel() * buffer.element_size())
+        hook.begin_pass()
+    if bucket.is_last():
+        hook.passes += 1
+    if hook.share != 1.0:
+        buffer *= hook.share
+    hook.sizes.append(buffer.numel() * buffer.element_size())
+    hook.ready.append(time.monotonic())
+    if buffer.dtype != torch.float32:
+        with _native.StreamScope(1 + index, -float(index)):
+            work = dist.all_reduce(buffer, op=dist.ReduceOp.AVG, group=hook.group, async_op=True)
+    else:
+        codec, number = hook.codec_of(index, first), index + (_FIRST_PASS if first else 0)
+        hook.carry(number, codec, bucket)
+        work = hook.compressor(codec).average(number, buffer, -float(index))
+
+    def arrived(future: Any) -> torch.Tensor:
+        hook.done.append(time.monotonic())
+        return future.value()[0]
+
+    return work.get_future().then(arrived)
+
+
+class Gradients:
+    """Gradients of every step, averaged as soon as a bucket of them is there."""
+
+    def __init__(
+        self, model: nn.Module, group: Any, codec: str, seed: int, weight: float = 1.0
+    ) -> None:
+        if not isinstance(model, DistributedDataParallel):
+            model = DistributedDataParallel(model, process_group=group)
+        self.forward_of: Any = model
+        self.model = model.module
+        self.loss: Optional[float] = None
+        self._hook = Hook(group, codec, seed, weight)
+        model.register_comm_hook(self._hook, average)
+
+    @property
+    def step(self) -> int:
+        return self._hook.passes
+
+    @property
+    def rounds(self) -> int:
+        return self._hook.passes
+
+    def explain(self) -> Dict[str, Any]:
+        return {"reason": f"{self._hook.codec} with bsp: as asked for"}
+
+    def widest(self) -> int:
+        return 0
+
+    def finish(self) -> None:
+        pass
+
+    def release(self) -> None:
+        self._hook.release()
+
+    def save(self) -> List[bytes]:
+        compressor = self._hook.compressor(self._hook.codec)
+        if compressor.codec == "none":
+            return []
+        return _native.gather(self._hook.group, compressor.save())
+
+    def restore(self, saved: List[bytes]) -> None:
+        self._hook.compressor(self._hook.codec).restore(saved)
