@@ -7,9 +7,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/quantity.h"
 #include "base/table.h"
+#include "explain_training.h"
+#include "option_checks.h"
 #include "rank_processes.h"
 #include "runtime/chooser.h"
 
@@ -24,6 +27,10 @@ struct ExplainArguments {
   int ranks = 0, hosts = 1;
   std::string bytes, operation = "all-reduce", links, arena;
   bool json = false;
+  // With --training the question is what a model would be trained with.
+  bool training = false;
+  double parameters = 0, compute_s = 0;
+  std::string optimizer;
 };
 
 std::map<std::string, Operation> operations() {
@@ -139,8 +146,12 @@ Result<runtime::LinkSpeeds> measured_links(const ExplainArguments& a) {
 }
 
 int run(const ExplainArguments& a) {
-  const auto bytes = parse_bytes(a.bytes);
+  const auto bytes = a.training ? std::optional(0.0) : parse_bytes(a.bytes);
   if (!bytes) return complain(fmt::format("--bytes is '{}'", a.bytes), "4096, 64KB or 1MB");
+  if (a.training != (a.parameters > 0) || a.training != (a.compute_s > 0)) {
+    return complain("--training, --parameters and --compute go together",
+                    "weft bench explain --training --ranks 4 --parameters 25e6 --compute 0.5");
+  }
   if (a.ranks % a.hosts != 0) {
     return complain(fmt::format("{} ranks cannot be {} hosts' alike", a.ranks, a.hosts),
                     "--ranks must be a multiple of --hosts");
@@ -157,6 +168,10 @@ int run(const ExplainArguments& a) {
   const auto links = a.links.empty() ? measured_links(a) : runtime::parse_links(a.links);
   if (!links.ok()) return complain(links.error().what, links.error().hint);
   shape.links = *links;
+  if (a.training) {
+    return explain_training({a.parameters, a.compute_s, a.optimizer, a.links.empty(), a.json},
+                            shape);
+  }
   const runtime::Choice choice = runtime::timed_chooser().choose(
       operations().at(a.operation), *bytes, shape,
       {"", !collective::sums(operations().at(a.operation)) || a.ranks == 2});
@@ -168,9 +183,20 @@ int run(const ExplainArguments& a) {
 
 Verb add_bench_explain(CLI::App& bench) {
   const auto a = std::make_shared<ExplainArguments>();  // shared by parser and runner
-  CLI::App* verb = bench.add_subcommand("explain", "which algorithm an operation runs, and why");
+  CLI::App* verb = bench.add_subcommand(
+      "explain",
+      "which algorithm an operation runs, or with --training how a model is trained, and why");
   verb->add_option("--ranks", a->ranks, "of the group")->required()->check(CLI::Range(2, 4096));
-  verb->add_option("--bytes", a->bytes, "of the whole data, such as 64KB")->required();
+  CLI::Option* bytes = verb->add_option("--bytes", a->bytes, "of the whole data, such as 64KB");
+  CLI::Option* training =
+      verb->add_flag("--training", a->training, "codec, sync mode and algorithm of training");
+  bytes->excludes(training);
+  verb->add_option("--parameters", a->parameters, "of the model, in float32, such as 25e6")
+      ->check(number_from(1, 1e13));
+  verb->add_option("--compute", a->compute_s, "seconds that a rank computes in a step")
+      ->check(number_from(1e-9, 1e6));
+  verb->add_option("--optimizer", a->optimizer, "sgd or adam; else the lesser progress counts")
+      ->check(CLI::IsMember({"sgd", "adam"}));
   std::vector<std::string> names;
   for (const auto& [name, operation] : operations()) names.push_back(name);
   verb->add_option("--operation", a->operation, "all-reduce and the like (all-reduce)")
@@ -183,7 +209,8 @@ Verb add_bench_explain(CLI::App& bench) {
   verb->footer(
       "Ranks are started here to measure: with --hosts, over the loopback.\n"
       "example: weft bench explain --ranks 4 --bytes 1MB\n"
-      "         weft bench explain --ranks 8 --hosts 2 --bytes 64MB --operation broadcast");
+      "         weft bench explain --ranks 8 --hosts 2 --bytes 64MB --operation broadcast\n"
+      "         weft bench explain --training --ranks 4 --hosts 4 --parameters 25e6 --compute 0.4");
   return {verb, [a] { return run(*a); }};
 }
 

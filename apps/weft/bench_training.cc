@@ -25,8 +25,8 @@ struct Arguments {
   int ranks = 4, steps = 16, rounds = 1, width = 2500;
   double timeout_s = 600, lr = 1;
   std::string arena;
-  std::vector<std::string> modes = {"none/bsp", "fp16/bsp", "int8/bsp", "int4/bsp",
-                                    "int8/local:period=8"};
+  std::vector<std::string> modes = {
+      "none/bsp", "fp16/bsp", "int8/bsp", "int4/bsp", "int8/local:period=8", "auto/bsp", "auto"};
   bool alone = false, json = false;
 };
 
@@ -111,10 +111,12 @@ Result<TrainingRun> run_once(const Arguments& a, const Entry& entry) {
 // Names and parameters are checked before minutes are spent.
 Status check(const Arguments& a) {
   for (const std::string& mode : a.modes) {
+    if (mode == "auto" || mode == "auto/bsp" || mode == "auto/auto") continue;
     const std::size_t slash = mode.find('/');
     if (slash == std::string::npos) {
-      return Error{ErrorKind::kInvalidInput,
-                   fmt::format("--modes has '{}'; a mode is CODEC/SYNC, as in int8/bsp", mode), ""};
+      return Error{
+          ErrorKind::kInvalidInput,
+          fmt::format("--modes has '{}'; a mode is CODEC/SYNC, as in int8/bsp, or auto", mode), ""};
     }
     if (const auto codec = codec::make_codec(mode.substr(0, slash)); !codec.ok()) {
       return codec.error();
@@ -129,6 +131,7 @@ Status check(const Arguments& a) {
 struct Row {
   double step_s = 0, bytes_per_step = 0;
   std::optional<double> time_to_loss_s;
+  std::string choice;  // of the automatic ones
 };
 
 // Of the median round by step time.
@@ -138,7 +141,7 @@ Row row_of(const Entry& entry, double loss) {
   std::sort(runs.begin(), runs.end(),
             [](const auto* x, const auto* y) { return x->step_s < y->step_s; });
   const TrainingRun& median = *runs[runs.size() / 2];
-  return {median.step_s, median.bytes_per_step, time_to_loss(median, loss)};
+  return {median.step_s, median.bytes_per_step, time_to_loss(median, loss), median.choice};
 }
 
 void print_json(const Arguments& a, const std::vector<Entry>& entries, double loss) {
@@ -158,6 +161,7 @@ void print_json(const Arguments& a, const std::vector<Entry>& entries, double lo
       row["time_to_loss_s"] = measured.time_to_loss_s
                                   ? nlohmann::ordered_json(*measured.time_to_loss_s)
                                   : nlohmann::ordered_json(nullptr);
+      if (!measured.choice.empty()) row["choice"] = measured.choice;
     }
     j["rows"].push_back(std::move(row));
   }
@@ -173,6 +177,7 @@ void print_table(const Arguments& a, const std::vector<Entry>& entries, double l
     }
   }
   double parameters = 0;
+  std::string choices;
   for (const Entry& entry : entries) {
     if (entry.runs.empty()) {
       table.row({entry.library, entry.mode, entry.failure, "-", "-", "-"});
@@ -180,6 +185,7 @@ void print_table(const Arguments& a, const std::vector<Entry>& entries, double l
     }
     parameters = entry.runs.front().parameters;
     const Row row = row_of(entry, loss);
+    if (!row.choice.empty()) choices += fmt::format("{} chose {}\n", entry.mode, row.choice);
     table.row(
         {entry.library, entry.mode, three_digits(row.step_s),
          three_digits(row.bytes_per_step * 1e-6),
@@ -190,10 +196,10 @@ void print_table(const Arguments& a, const std::vector<Entry>& entries, double l
       fmt::format("{:.3g} million parameters, {} ranks, {} steps, {}\n\n{}\n"
                   "step s: mean of a step of the slowest rank. MB/step: counted at a rank's "
                   "interface.\ns to loss: until parameters that all ranks had gave a mean loss of "
-                  "{:.4g}, which all modes reached.\n",
+                  "{:.4g}, which all modes reached.\n{}",
                   parameters * 1e-6, a.ranks, a.steps,
                   a.arena.empty() ? "on this host" : "on the hosts of " + a.arena, table.text(),
-                  loss)
+                  loss, choices)
           .c_str(),
       stdout);
 }
@@ -235,8 +241,8 @@ Verb add_bench_training(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "training", "a model trained with codecs and sync modes, beside torch's own hooks on gloo");
   verb->add_option("--modes", a->modes,
-                   "CODEC/SYNC, several (none, fp16, int8, int4 with bsp; "
-                   "int8/local:period=8)");
+                   "CODEC/SYNC, auto/bsp or auto, several (none, fp16, int8, int4 with bsp; "
+                   "int8/local:period=8, auto/bsp, auto)");
   verb->add_option("--ranks", a->ranks, "processes (4)")->check(whole_number_from(2, 64));
   verb->add_option("--width", a->width, "of the 4 layers; 2500 is 25 million parameters (2500)")
       ->check(whole_number_from(8, 20000));

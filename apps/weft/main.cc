@@ -78,6 +78,9 @@ void add_sim_options(CLI::App& sim, SimArguments& a) {
           std::map<std::string, BandwidthSharing>{{"fair", BandwidthSharing::kFair},
                                                   {"guarantees", BandwidthSharing::kGuarantees},
                                                   {"intensity", BandwidthSharing::kIntensity}}));
+  sim.add_option("--codecs", a.codecs,
+                 "offer jobs codecs, sync modes and algorithms on links of these speeds "
+                 "(WEFT_LINKS)");
   sim.add_option("--network", a.network,
                  "topology under the nodes for --rates network (docs/topologies.md)");
   sim.add_option("--replicate", a.options.replicate, "copies of every job")

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/progress.h"
 #include "base/stopwatch.h"
+#include "codec_menus.h"
 #include "decision_log.h"
 #include "fabric/job_network.h"
 #include "model/generator.h"
@@ -135,7 +136,9 @@ Status make_policies(const SimArguments& a, Plan& plan) {
 }
 
 // Traces and traffic may be drawn anew for each seed.
-bool draws_jobs(const SimArguments& a) { return names_generator(a.trace) || a.rates == "network"; }
+bool draws_jobs(const SimArguments& a) {
+  return names_generator(a.trace) || a.rates == "network" || !a.codecs.empty();
+}
 
 // The network under the cluster's nodes, and what its jobs send.
 Status add_network(const SimArguments& a, Setting& setting) {
@@ -153,6 +156,14 @@ Status add_network(const SimArguments& a, Setting& setting) {
   setting.network = std::make_shared<const Topology>(std::move(topology).value());
   draw_traffic(setting.trace, setting.seed);
   return {};
+}
+
+Status add_codecs(const SimArguments& a, Setting& setting) {
+  if (a.codecs.empty()) return {};
+  const auto links = runtime::parse_links(a.codecs);
+  if (!links.ok()) return links.error();
+  draw_traffic(setting.trace, setting.seed);
+  return offer_codecs(setting.trace, setting.cluster, *links);
 }
 
 // One setting for each cluster and load; where jobs are drawn, also one for each seed.
@@ -182,6 +193,7 @@ Status make_settings(const SimArguments& a, Plan& plan) {
         setting->trace = std::move(trace).value();
         setting->parse_s = thread_cpu_seconds() - before;
         if (const Status s = add_network(a, *setting); !s.ok()) return s;
+        if (const Status s = add_codecs(a, *setting); !s.ok()) return s;
         setting->outages = outages;
         setting->load = load;
         plan.settings.push_back(std::move(setting));

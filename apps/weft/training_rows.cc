@@ -30,6 +30,7 @@ void add_rank(const nlohmann::json& j, int ranks, TrainingRun& run) {
     throw std::out_of_range("ranks took different numbers of steps");
   }
   run.parameters = j.at("parameters").get<double>();
+  run.choice = j.value("choice", "");
   const auto counted = static_cast<double>(loss.size() - warm_up);
   run.step_s = std::max(run.step_s, (end_s.back() - end_s[warm_up - 1]) / counted);
   // On an interface that all share every rank counts what all sent.

@@ -17,6 +17,7 @@ struct TrainingRun {
   std::vector<double> loss;   // by step: mean over ranks
   std::vector<double> end_s;  // by step: when the last rank had ended it
   std::vector<bool> common;   // by step: all ranks had the same parameters in it
+  std::string choice;         // what an automatic mode has come to, and why
 };
 // `lines` holds one line of JSON of each rank. An error when a rank's is missing or not whole.
 Result<TrainingRun> read_training(const std::string& lines, int ranks);
