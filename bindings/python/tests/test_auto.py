@@ -104,9 +104,8 @@ def restored(rank, size, path, load):
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     wrapped = weft.torch.wrap(model, "auto", "bsp", optimizer)
     how = wrapped._how[0]
-    how._decide = lambda *_: setattr(how, "_answer", how._answer or {"codecs": ["int4"],
-                                                                      "mode": "bsp"})
-    how._hook.codec = "int4"
+    how._decide = lambda *_: None  # what was decided stays
+    how._hook.codec = "none" if load else "int4"
     if load:
         wrapped.load_state_dict(torch.load(path))
     losses = train(wrapped, optimizer, rank, 20)

@@ -159,6 +159,9 @@ class Automatic(Gradients):
             raise ValueError("state_dict was made with sync 'bsp', but parameters are averaged now")
         hook = self._hook
         hook.codec, hook.codecs = head["codec"], head["codecs"]
+        if head["held"]:
+            self._answer = {"mode": "bsp", "codecs": hook.codecs or [hook.codec],
+                            "reason": "as in the state that was loaded"}
         hook.held = {int(number): codec for number, codec in head["held"].items()}
         for place, codec in enumerate(head["used"]):
             hook.compressor(codec).restore([one[place] for one in blobs])

@@ -86,6 +86,9 @@ class Hook:
 
     def _take(self, number: int) -> None:
         residual = self.compressor(self.held.pop(number)).take_residual(number)
+        if residual.numel() and number not in self._parts:
+            raise RuntimeError(f"weft: what is held back is of bucket {number}, which is not known; "
+                               "load a state before the first step")
         at = 0
         for parameter, count in self._parts[number] if residual.numel() else []:
             owed = residual[at:at + count]
