@@ -258,10 +258,13 @@ Status Job::install(const View& view) {
   engine.pinned = std::max(0, static_cast<int>(kSlots) / std::max(here, 1) / 2 - 1);
   engine_->replace(transports, engine);
   engine_->begin_epoch(0, view.epoch());
-  const std::lock_guard lock(mutex_);
-  segments_ = std::max(0, here - 1);
-  const auto loss = losses_.find(view.epoch());
-  if (loss != losses_.end()) trouble = loss->second;
+  {
+    const std::lock_guard lock(mutex_);
+    segments_ = std::max(0, here - 1);
+    const auto loss = losses_.find(view.epoch());
+    if (loss != losses_.end()) trouble = loss->second;
+  }
+  // Not under the lock, which the engine takes inside its own.
   if (!trouble.empty()) engine_->break_group(0, view.epoch(), trouble);
   return {};
 }
@@ -286,6 +289,7 @@ Result<View> Job::reform(Seconds deadline_s) {
       if (view->find(member.id) == nullptr) lost_seats_.push_back(member.seat);
     }
   }
+  engine_->replace({}, EngineOptions{});  // a transport has one caller at a time
   for (const MemberInfo& member : old.members) {
     if (view->find(member.id) == nullptr) wire_->forget(member.id);
   }
