@@ -66,6 +66,7 @@ def slow_links(rank, size, sync, steps):
         return json.dumps(told)
 
     weft.auto._native.choose = slow
+    weft.auto._place = lambda: str(rank)
     try:
         return chosen(rank, size, sync, steps)
     finally:
@@ -142,7 +143,7 @@ class Auto(unittest.TestCase):
         for explained, parameters, losses in run(chosen, 2, "bsp", 20):
             self.assertEqual(set(explained["codecs"]), {"none"}, explained["reason"])
             self.assertLess(losses[-1], losses[0])
-            self.assertGreater(len(explained["considered"]), 5)
+            self.assertIn("one host", explained["reason"])
             self.assertIn("compute_s", explained["measured"])
 
     def test_all_ranks_choose_the_same_and_stay_the_same(self):
