@@ -1,9 +1,7 @@
 #include "job_commands.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +9,7 @@
 #include "base/table.h"
 #include "live/daemon/daemon.h"
 #include "live/http/client.h"
+#include "live/http/poll.h"
 #include "live/job/job_file.h"
 #include "live/job/job_json.h"
 #include "option_checks.h"
@@ -19,8 +18,6 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr useconds_t kPauseUs = 100'000;
 
 struct Arguments {
   std::string store, job, file, node, node_verb;
@@ -90,16 +87,14 @@ int run_submit(const Arguments& a) {
   if (!a.wait) return kExitDone;
   bool well = true;
   for (const Json& job : made->at("jobs")) {
-    while (true) {
+    live::poll_until([&] {  // also while the daemon is away
       const auto view = ask(client, "GET", "/v1/jobs/" + job.at("uuid").get<std::string>());
-      if (view.ok() && has_ended(view->at("state"))) {
-        well = well && view->at("state") == "finished";
-        fmt::print(stderr, "{} {}\n", view->at("name").get<std::string>(),
-                   view->at("state").get<std::string>());
-        break;
-      }
-      usleep(kPauseUs);  // also while the daemon is away
-    }
+      if (!view.ok() || !has_ended(view->at("state"))) return false;
+      well = well && view->at("state") == "finished";
+      fmt::print(stderr, "{} {}\n", view->at("name").get<std::string>(),
+                 view->at("state").get<std::string>());
+      return true;
+    });
   }
   return well ? kExitDone : kExitNo;
 }
@@ -144,21 +139,30 @@ int run_status(const Arguments& a) {
   return kExitDone;
 }
 
-int run_logs(const Arguments& a) {
-  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
-  std::uint64_t offset = 0;
+// Prints what is new; true when no more will come.
+Result<bool> print_log(live::HttpClient& client, const Arguments& a, std::uint64_t& offset) {
   while (true) {
     const auto part = ask(client, "GET",
                           fmt::format("/v1/jobs/{}/logs?rank={}&offset={}", a.job, a.rank, offset));
-    if (!part.ok()) return refuse("logs", part.error());
+    if (!part.ok()) return part.error();
     const std::string text = part->at("text");
     fmt::print("{}", text);
     std::fflush(stdout);
     offset = part->at("next");
-    if (!text.empty()) continue;
-    if (!a.follow || part->at("ended").get<bool>()) return kExitDone;
-    usleep(kPauseUs);
+    if (text.empty()) return !a.follow || part->at("ended").get<bool>();
   }
+}
+
+int run_logs(const Arguments& a) {
+  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  std::uint64_t offset = 0;
+  int code = kExitDone;
+  live::poll_until([&] {
+    const auto over = print_log(client, a, offset);
+    if (!over.ok()) code = refuse("logs", over.error());
+    return !over.ok() || *over;
+  });
+  return code;
 }
 
 int run_cancel(const Arguments& a) {
@@ -196,22 +200,23 @@ int run_nodes(const Arguments& a) {
 int run_events(const Arguments& a) {
   live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
   std::uint64_t after = 0;
-  while (true) {
+  int code = kExitDone;
+  live::poll_until([&] {
     const auto answer = ask(client, "GET", fmt::format("/v1/events?after={}", after));
-    if (!answer.ok()) return refuse("events", answer.error());
+    if (!answer.ok()) {
+      code = refuse("events", answer.error());
+      return true;
+    }
     for (const Json& line : answer->at("events")) {
       after = line.at("number");
-      if (a.json) {
-        fmt::print("{}\n", line.dump());
-      } else {
-        fmt::print("{:>12.3f} s  {}\n", line.at("at_s").get<double>(),
-                   line.at("what").get<std::string>());
-      }
+      fmt::print("{}\n", a.json ? line.dump()
+                                : fmt::format("{:>12.3f} s  {}", line.at("at_s").get<double>(),
+                                              line.at("what").get<std::string>()));
     }
     std::fflush(stdout);
-    if (!a.follow) return kExitDone;
-    usleep(kPauseUs);
-  }
+    return !a.follow;
+  });
+  return code;
 }
 
 CLI::App* add_verb(CLI::App& app, const char* name, const char* says, const Shared& a) {

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "live/daemon/daemon.h"
 #include "live/http/client.h"
+#include "live/http/poll.h"
 #include "model/cluster.h"
 #include "option_checks.h"
 #include "policy/composition.h"
@@ -95,7 +96,7 @@ int run_down(const std::string& store) {
   if (!reply.ok()) return refuse("down", reply.error());
   if (reply->status != 200) return refuse("down", {ErrorKind::kInvalidInput, reply->body, ""});
   // It is down when it answers no more.
-  for (int i = 0; i < 500 && client.ask("GET", "/v1/status", "", 1).ok(); ++i) usleep(20'000);
+  live::poll_until([&] { return !client.ask("GET", "/v1/status", "", 1).ok(); }, 100);
   return kExitDone;
 }
 

@@ -44,8 +44,8 @@ class TrainingSync {
   // `agreed`: parameters are the same on all ranks already. Throws std::invalid_argument with the
   // sentence of whatever does not go together.
   TrainingSync(GroupHandle group, const std::string& codec, const std::string& mode,
-               const at::Tensor& parameters, std::uint64_t seed, double weight,
-               std::uint32_t steps, bool agreed);
+               const at::Tensor& parameters, std::uint64_t seed, double weight, std::uint32_t steps,
+               bool agreed);
 
   bool needs_gradient() const { return sync_->needs_gradient(); }
   void before_step(const at::Tensor& gradient, double loss, double lr);

@@ -65,6 +65,8 @@ def wrap(
     """
     sync_text = sync or os.environ.get("WEFT_SYNC") or "bsp"
     if AUTO in (sync_text, codec or os.environ.get("WEFT_CODEC")):
+        if weight != 1.0 or local_steps:
+            raise ValueError("weight and local_steps go with a codec and a mode of your own choice")
         return _automatic(model, codec, sync_text, optimizer, group, seed)
     mode, mode_codec, gradients, needs_loss = _native.mode_facts(sync_text)
     asked = codec or os.environ.get("WEFT_CODEC") or mode_codec or "none"

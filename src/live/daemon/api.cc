@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "live/daemon/api_answers.h"
 #include "live/job/job_json.h"
 #include "live/job/submission.h"
 
@@ -21,17 +22,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostJobsAtOnce = 10'000;  // members of one array
 constexpr std::uint64_t kLogPart = 1 << 20;
-
-ApiAnswer json_answer(int status, const Json& body) {
-  return {status, body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
-          "application/json"};
-}
-
-ApiAnswer error_answer(int status, const std::string& what, const std::string& hint = "") {
-  Json body = {{"error", what}};
-  if (!hint.empty()) body["hint"] = hint;
-  return json_answer(status, body);
-}
 
 Result<std::string> fresh_uuid() {
   const auto nonce = runtime::fresh_nonce();
@@ -54,8 +44,6 @@ std::string not_supported(const JobSpec& spec) {
   return "";
 }
 
-Json maybe(Seconds at) { return at == kNever ? Json() : Json(at); }
-
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::size_t from = 0;
@@ -65,19 +53,6 @@ std::vector<std::string> split(const std::string& text, char separator) {
     from = to + 1;
   }
   return parts;
-}
-
-// A whole number of the query, or `otherwise`.
-std::uint64_t number_of(const std::map<std::string, std::string>& query, const char* name,
-                        std::uint64_t otherwise) {
-  const auto found = query.find(name);
-  if (found == query.end() || found->second.empty() || found->second.size() > 18) return otherwise;
-  std::uint64_t number = 0;
-  for (const char c : found->second) {
-    if (c < '0' || c > '9') return otherwise;
-    number = number * 10 + static_cast<std::uint64_t>(c - '0');
-  }
-  return number;
 }
 
 }  // namespace
@@ -351,61 +326,6 @@ void Api::change_node(const ApiRequest& request, NodeId node, const std::string&
     answer(status.ok() ? json_answer(200, {{verb, true}})
                        : error_answer(503, status.error().text()));
   });
-}
-
-void Api::events(const Target& target, const Answer& answer) {
-  Json rows = Json::array();
-  for (const StoryLine& line : parts_.board.story_after(number_of(target.query, "after", 0))) {
-    rows.push_back(
-        {{"number", line.number}, {"at_s", line.at}, {"job", line.uuid}, {"what", line.what}});
-  }
-  answer(json_answer(200, {{"events", rows}}));
-}
-
-void Api::status(const Answer& answer) {
-  const Brain::Health health = parts_.brain.health();
-  std::map<std::string, int> count;
-  for (const JobView& job : parts_.board.jobs([](const JobView&) { return true; })) {
-    ++count[kStandingNames[static_cast<int>(job.standing)]];
-  }
-  const Seconds full = parts_.journal.full_since();
-  answer(json_answer(200, {{"term", parts_.journal.term()},
-                           {"policy", parts_.policy},
-                           {"cluster", parts_.cluster.text},
-                           {"now_s", parts_.journal.now()},
-                           {"records", parts_.journal.last_seq()},
-                           {"decisions", health.decisions},
-                           {"last_round_s", health.last_s},
-                           {"worst_round_s", health.worst_s},
-                           {"disk_full_since_s", maybe(full)},
-                           {"jobs", count}}));
-}
-
-void Api::metrics(const Answer& answer) {
-  const Brain::Health health = parts_.brain.health();
-  std::map<std::string, int> count;
-  double used = 0;
-  for (const JobView& job : parts_.board.jobs([](const JobView&) { return true; })) {
-    ++count[kStandingNames[static_cast<int>(job.standing)]];
-    used += job.held.device_count();
-  }
-  std::string text;
-  const auto add = [&](const char* name, const char* kind, double value) {
-    text += fmt::format("# TYPE {} {}\n{} {}\n", name, kind, name, value);
-  };
-  text += "# TYPE weft_jobs gauge\n";
-  for (const char* name : kStandingNames) {
-    text += fmt::format("weft_jobs{{state=\"{}\"}} {}\n", name, count[name]);
-  }
-  add("weft_devices", "gauge", parts_.cluster.device_count());
-  add("weft_devices_allocated", "gauge", used);
-  add("weft_decisions_total", "counter", static_cast<double>(health.decisions));
-  add("weft_round_seconds", "gauge", health.last_s);
-  add("weft_round_seconds_worst", "gauge", health.worst_s);
-  add("weft_inbox", "gauge", static_cast<double>(health.inbox));
-  add("weft_journal_records", "counter", static_cast<double>(parts_.journal.last_seq()));
-  add("weft_term", "counter", static_cast<double>(parts_.journal.term()));
-  answer({200, text, "text/plain; version=0.0.4"});
 }
 
 }  // namespace weft::live

@@ -114,6 +114,28 @@ Status Daemon::open(DaemonOptions options) {
       write_file_atomically(path_in(store_, "port"), std::to_string(fleet_->port()));
   if (!kept.ok()) return kept;
 
+  if (const Status recovered = recover(options); !recovered.ok()) return recovered;
+  journal_->begin([this](const Error& why) {
+    const std::lock_guard guard(mutex_);
+    why_over_ = why;
+    over_ = true;
+  });
+  fleet_->begin(*brain_, *board_, journal_->term());
+  brain_->begin();
+  api_ = std::make_unique<Api>(Api::Parts{cluster_, *brain_, *board_, *fleet_, *journal_,
+                                          options.policy_text, path_in(store_, "logs"),
+                                          [this] { asked_to_stop_ = true; }});
+  auto server = HttpServer::open(
+      socket_of(store_), [this](const ApiRequest& request, std::function<void(ApiAnswer)> answer) {
+        api_->handle(request, std::move(answer));
+      });
+  if (!server.ok()) return server.error();
+  server_ = std::move(*server);
+  start_agents(options.agent_command);
+  return {};
+}
+
+Status Daemon::recover(const DaemonOptions& options) {
   BrainOptions brain;
   brain.program = options.program;
   brain.cluster_text = options.cluster_text;
@@ -134,27 +156,15 @@ Status Daemon::open(DaemonOptions options) {
     failed.why = "failed: " + record.why;
     brain_->post(std::move(failed));
   });
-  journal_->begin([this](const Error& why) {
-    const std::lock_guard guard(mutex_);
-    why_over_ = why;
-    over_ = true;
-  });
-  fleet_->begin(*brain_, *board_, journal_->term());
-  brain_->begin();
-  api_ = std::make_unique<Api>(Api::Parts{cluster_, *brain_, *board_, *fleet_, *journal_,
-                                          options.policy_text, path_in(store_, "logs"),
-                                          [this] { asked_to_stop_ = true; }});
-  auto server = HttpServer::open(
-      socket_of(store_), [this](const ApiRequest& request, std::function<void(ApiAnswer)> answer) {
-        api_->handle(request, std::move(answer));
-      });
-  if (!server.ok()) return server.error();
-  server_ = std::move(*server);
-  if (options.agent_command.empty()) return {};
+  return {};
+}
+
+void Daemon::start_agents(const std::vector<std::string>& program) {
+  if (program.empty()) return;
   std::vector<LocalAgents::Node> nodes;
   for (const Node& node : cluster_.nodes) {
     const std::string dir = path_in(path_in(store_, "nodes"), node.name);
-    std::vector<std::string> command = options.agent_command;
+    std::vector<std::string> command = program;
     const std::string controller = fmt::format("127.0.0.1:{}", fleet_->port());
     for (const std::string& word :
          {std::string("--controller"), controller, std::string("--secret-file"), secret_file_,
@@ -165,7 +175,6 @@ Status Daemon::open(DaemonOptions options) {
     nodes.push_back({node.name, dir + ".log", std::move(command)});
   }
   agents_ = std::make_unique<LocalAgents>(std::move(nodes));
-  return {};
 }
 
 Status Daemon::wait(const std::atomic<bool>& stop_now) {

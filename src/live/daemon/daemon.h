@@ -54,6 +54,8 @@ class Daemon {
   Daemon() = default;
   Status open(DaemonOptions options);
   Status open_secret();
+  Status recover(const DaemonOptions& options);
+  void start_agents(const std::vector<std::string>& program);
   Result<int> keep_port() const;
 
   std::string store_, secret_file_;

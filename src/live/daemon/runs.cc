@@ -292,10 +292,7 @@ void Runs::ended(NodeId node, const std::string& uuid, std::uint32_t epoch, int 
                  int signal, const std::string& why) {
   const Key key{uuid, epoch};
   const auto found = runs_.find(key);
-  if (found == runs_.end()) {
-    links_.send(node, {{"op", "forget"}, {"term", term_}, {"uuid", uuid}, {"epoch", epoch}});
-    return;
-  }
+  if (found == runs_.end()) return send_forget(node, key);
   if (!found->second.parts.contains(node)) return;
   Run& run = found->second;
   Part& part = run.parts.at(node);
