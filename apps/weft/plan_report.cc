@@ -71,8 +71,8 @@ std::string breakdown_svg(const std::vector<Candidate>& ranked) {
     y += kRow;
   }
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
-      "font-family=\"sans-serif\" font-size=\"11\">\n{2}</svg>\n",
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" "
+      "style=\"width: 100%; max-width: {0}px\" font-family=\"sans-serif\" font-size=\"11\">\n{2}</svg>\n",
       kLeft + kWidth + 70, y + 6, text);
 }
 
@@ -112,8 +112,15 @@ std::string memory_svg(const FoundPlan& found, const Candidate& best) {
 // The front, seen along one axis: time against memory, or against cost.
 std::string front_svg(const FoundPlan& found, const std::string& x_name,
                       double FrontPoint::*x_value, double x_scale) {
+  // A few layouts that crawl would leave the others no room.
+  constexpr double kSlowest = 4;
+  Seconds fastest = kNever;
+  for (const FrontPoint& point : found.front) {
+    fastest = std::min(fastest, point.seconds_per_sample);
+  }
   XyChart chart{"no other layout is better in time, memory and cost at once",
-                "",
+                fmt::format("those that take more than {:g} times the fastest are in the table only",
+                            kSlowest),
                 x_name,
                 "seconds per step",
                 {}};
@@ -122,7 +129,7 @@ std::string front_svg(const FoundPlan& found, const std::string& x_name,
   for (std::size_t i = 0; i < found.offers.size(); ++i) {
     ChartSeries series{found.name_of_offer(i), kDots[i % 5], ChartSeries::Style::kDots, {}};
     for (const FrontPoint& point : found.front) {
-      if (point.offer != i) continue;
+      if (point.offer != i || point.seconds_per_sample > kSlowest * fastest) continue;
       const double seconds = point.seconds_per_sample * found.batch;
       series.points.push_back(
           {point.*x_value * x_scale, seconds,

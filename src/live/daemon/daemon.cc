@@ -190,10 +190,11 @@ void Daemon::stop_agents() {
 
 Daemon::~Daemon() {
   agents_.reset();
-  server_.reset();
+  if (server_ != nullptr) server_->stop();
   if (fleet_ != nullptr) fleet_->end();
   if (brain_ != nullptr) brain_->end();
   journal_.reset();  // its thread calls the others
+  server_.reset();
   api_.reset();
   brain_.reset();
   fleet_.reset();

@@ -181,10 +181,15 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(const std::string& path, Ha
   return server;
 }
 
-HttpServer::~HttpServer() {
-  if (inside_ == nullptr) return;
+void HttpServer::stop() {
   inside_->context.stop();
   for (std::thread& thread : inside_->threads) thread.join();
+  inside_->threads.clear();
+}
+
+HttpServer::~HttpServer() {
+  if (inside_ == nullptr) return;
+  stop();
   ::unlink(inside_->path.c_str());
 }
 

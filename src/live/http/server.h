@@ -26,7 +26,10 @@ class HttpServer {
   // the machine. Requests are handled on two threads of its own.
   static Result<std::unique_ptr<HttpServer>> open(const std::string& path, Handler handler,
                                                   HttpLimits limits = {});
+  // Requires: no answer is given afterwards.
   ~HttpServer();
+  // Handles nothing more; answers that are still given go nowhere.
+  void stop();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
