@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/table.h"
 #include "live/daemon/daemon.h"
+#include "live/daemon/replay.h"
 #include "live/http/client.h"
 #include "live/http/poll.h"
 #include "live/job/job_file.h"
@@ -219,6 +220,24 @@ int run_events(const Arguments& a) {
   return code;
 }
 
+int run_replay(const Arguments& a) {
+  const auto report = live::replay(a.store.empty() ? live::default_store() : a.store);
+  if (!report.ok()) return refuse("replay", report.error());
+  if (a.json) {
+    const Json json = {{"events", report->events},         {"steps", report->steps},
+                       {"decisions", report->decisions},   {"commands", report->commands},
+                       {"terms", report->terms},           {"same", report->same()},
+                       {"differs_at", report->differs_at}, {"how", report->how}};
+    fmt::print("{}\n", json.dump());
+  } else if (report->same()) {
+    fmt::print("{} events, {} decisions of {} terms: the same {} commands\n", report->events,
+               report->decisions, report->terms, report->commands);
+  } else {
+    fmt::print("record {} differs: {}\n", report->differs_at, report->how);
+  }
+  return report->same() ? kExitDone : kExitNo;
+}
+
 CLI::App* add_verb(CLI::App& app, const char* name, const char* says, const Shared& a) {
   CLI::App* verb = app.add_subcommand(name, says);
   verb->add_option("--store", a->store,
@@ -257,6 +276,7 @@ std::vector<Verb> add_job_commands(CLI::App& app) {
   nodes->add_option("node", n->node, "its name");
   const auto [events, e] = add("events", "what has happened", run_events);
   events->add_flag("-f,--follow", e->follow, "go on for ever");
+  add("replay", "decide the journal's events anew and compare the commands", run_replay);
   return verbs;
 }
 

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// submit, jobs, status, logs, cancel, nodes, events.
+// submit, jobs, status, logs, cancel, nodes, events, replay.
 std::vector<Verb> add_job_commands(CLI::App& app);
 
 }  // namespace weft

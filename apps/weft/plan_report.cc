@@ -72,7 +72,8 @@ std::string breakdown_svg(const std::vector<Candidate>& ranked) {
   }
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" "
-      "style=\"width: 100%; max-width: {0}px\" font-family=\"sans-serif\" font-size=\"11\">\n{2}</svg>\n",
+      "style=\"width: 100%; max-width: {0}px\" font-family=\"sans-serif\" "
+      "font-size=\"11\">\n{2}</svg>\n",
       kLeft + kWidth + 70, y + 6, text);
 }
 
@@ -118,12 +119,13 @@ std::string front_svg(const FoundPlan& found, const std::string& x_name,
   for (const FrontPoint& point : found.front) {
     fastest = std::min(fastest, point.seconds_per_sample);
   }
-  XyChart chart{"no other layout is better in time, memory and cost at once",
-                fmt::format("those that take more than {:g} times the fastest are in the table only",
-                            kSlowest),
-                x_name,
-                "seconds per step",
-                {}};
+  XyChart chart{
+      "no other layout is better in time, memory and cost at once",
+      fmt::format("those that take more than {:g} times the fastest are in the table only",
+                  kSlowest),
+      x_name,
+      "seconds per step",
+      {}};
   chart.from_zero = true;
   constexpr const char* kDots[] = {"#1d5fb8", "#c2410c", "#0b7a5c", "#9333a8", "#9a6700"};
   for (std::size_t i = 0; i < found.offers.size(); ++i) {

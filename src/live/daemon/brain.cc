@@ -97,6 +97,7 @@ Status Brain::fold_step(const Record& record, std::vector<Arrived>& pending) {
     apply(pending[taken++]);
   }
   pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(taken));
+  if (controller_.state().now != kept_step->at) return misfit("follows from other events");
   for (const Event& report : kept_step->reports) {
     if (is_possible(report)) controller_.handle(report);
   }
@@ -269,6 +270,7 @@ void Brain::commit_step() {
   if (!again_.empty()) carry_out(std::exchange(again_, {}));
   if (!step_.decision && step_.commands.empty()) return;
   step_.through = through_;
+  step_.at = controller_.state().now;
   const auto commands = std::make_shared<std::vector<KeptCommand>>(step_.commands);
   std::shared_ptr<const KeptImage> image;
   if (since_image_ >= options_.image_every && !image_under_way_.exchange(true)) {

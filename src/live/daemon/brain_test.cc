@@ -10,6 +10,8 @@
 #include <set>
 
 #include "base/random.h"
+#include "live/daemon/replay.h"
+#include "live/store/checksum.h"
 #include "policy/composition.h"
 
 namespace weft::live {
@@ -210,6 +212,70 @@ TEST_F(BrainTest, NothingIsLostOrStartedTwiceHoweverOftenItEnds) {
   EXPECT_TRUE(eventually(all_ended, 60));
   EXPECT_EQ(board_->size(), static_cast<std::size_t>(submitted));
   for (const auto& [run, times] : world_.starts) EXPECT_EQ(times, 1) << run.first;
+  down();
+  const auto again = replay(folder_);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_TRUE(again->same()) << "record " << again->differs_at << ": " << again->how;
+  EXPECT_EQ(again->terms, 26u);
+  EXPECT_GE(again->commands, static_cast<std::uint64_t>(submitted));
+}
+
+// Rewrites one record of the journal, checksum and all.
+void rewrite(const std::string& folder, std::uint64_t seq, RecordKind kind,
+             const std::string& body) {
+  auto db = Database::open(folder + "/journal.db", Database::Mode::kReadWrite);
+  Statement change(**db, "UPDATE records SET kind = ?, check_sum = ?, body = ? WHERE seq = ?");
+  change.bind(1, static_cast<std::int64_t>(kind));
+  change.bind(2, static_cast<std::int64_t>(checksum(body)));
+  change.bind(3, std::string_view(body));
+  change.bind(4, static_cast<std::int64_t>(seq));
+  change.step();
+  EXPECT_FALSE(change.failed());
+}
+
+TEST_F(BrainTest, AReplayFindsWhatWasChanged) {
+  ASSERT_TRUE(up().ok());
+  submit("a", 4);
+  submit("b", 2);
+  ASSERT_TRUE(eventually([&] { return standing("a") == JobStanding::kRunning; }));
+  world_.finish(0, 1);
+  ASSERT_TRUE(eventually([&] { return standing("b") == JobStanding::kRunning; }));
+  const auto busy = replay(folder_);  // the daemon need not be down
+  ASSERT_TRUE(busy.ok()) << busy.error().text();
+  EXPECT_TRUE(busy->same()) << busy->how;
+  down();
+  std::vector<std::pair<std::uint64_t, EventRecord>> events;
+  {
+    auto db = Database::open(folder_ + "/journal.db", Database::Mode::kReadOnly);
+    ASSERT_TRUE(read_records(**db, folder_, 0, [&](const Record& record) {
+                  if (record.kind == RecordKind::kEvent) {
+                    events.emplace_back(record.seq, *from_bytes<EventRecord>(record.body));
+                  }
+                  return Status();
+                }).ok());
+  }
+  int tried = 0;
+  for (auto& [seq, record] : events) {
+    const EventKind kind = record.event.kind;
+    if (kind != EventKind::kSubmit && kind != EventKind::kFinished) continue;
+    const std::string before = to_bytes(record);
+    rewrite(folder_, seq, RecordKind::kNothing, "");
+    auto found = replay(folder_);
+    ASSERT_TRUE(found.ok()) << found.error().text();
+    EXPECT_FALSE(found->same()) << "event " << seq << " was dropped";
+    EventRecord later = record;
+    later.event.at += 1e-6;
+    rewrite(folder_, seq, RecordKind::kEvent, to_bytes(later));
+    found = replay(folder_);
+    ASSERT_TRUE(found.ok()) << found.error().text();
+    EXPECT_FALSE(found->same()) << "the time of event " << seq << " was changed";
+    EXPECT_GT(found->differs_at, 0u);
+    EXPECT_FALSE(found->how.empty());
+    rewrite(folder_, seq, RecordKind::kEvent, before);
+    EXPECT_TRUE(replay(folder_)->same());
+    ++tried;
+  }
+  EXPECT_EQ(tried, 3);
 }
 
 TEST_F(BrainTest, AnotherClusterIsRefused) {

@@ -86,9 +86,9 @@ DurableJournal::~DurableJournal() {
   if (thread_.joinable()) thread_.join();
 }
 
-Status DurableJournal::read(std::uint64_t after_seq,
-                            const std::function<Status(const Record&)>& each) {
-  Statement rows(*database_,
+Status read_records(Database& database, const std::string& folder, std::uint64_t after_seq,
+                    const std::function<Status(const Record&)>& each) {
+  Statement rows(database,
                  "SELECT seq, kind, at, check_sum, body FROM records WHERE seq > ? ORDER BY seq");
   rows.bind(1, static_cast<std::int64_t>(after_seq));
   std::uint64_t expected = after_seq + 1;
@@ -100,19 +100,24 @@ Status DurableJournal::read(std::uint64_t after_seq,
     record.body = rows.bytes(4);
     if (record.seq != expected++) {
       return Error{ErrorKind::kInvalidInput,
-                   fmt::format("{}: record {} is missing", folder_, expected - 1),
+                   fmt::format("{}: record {} is missing", folder, expected - 1),
                    "restore the journal from a backup"};
     }
     if (checksum(record.body) != static_cast<std::uint32_t>(rows.number(3))) {
       return Error{ErrorKind::kInvalidInput,
-                   fmt::format("{}: record {} is damaged", folder_, record.seq),
+                   fmt::format("{}: record {} is damaged", folder, record.seq),
                    "restore the journal from a backup"};
     }
     const Status taken = each(record);
     if (!taken.ok()) return taken;
   }
-  if (rows.failed()) return database_->error("read it");
+  if (rows.failed()) return database.error("read it");
   return {};
+}
+
+Status DurableJournal::read(std::uint64_t after_seq,
+                            const std::function<Status(const Record&)>& each) {
+  return read_records(*database_, folder_, after_seq, each);
 }
 
 void DurableJournal::begin(std::function<void(const Error&)> on_end) {

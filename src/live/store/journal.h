@@ -39,6 +39,10 @@ struct KeptImage {
   std::string bytes;
 };
 
+// All records after `after_seq`, in order; fails, naming it, at one that is missing or damaged.
+Status read_records(Database& database, const std::string& folder, std::uint64_t after_seq,
+                    const std::function<Status(const Record&)>& each);
+
 // Thread-safe. append() never waits for the disk: one thread of its own writes what has gathered in
 // one transaction and then says so.
 class DurableJournal {

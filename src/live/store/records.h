@@ -39,6 +39,7 @@ struct EventRecord {
 // then the reports that had gathered, then perhaps asked its policy, and sent commands.
 struct StepRecord {
   std::uint64_t through = 0;
+  Seconds at = 0;  // the time of the last of them
   std::vector<Event> reports;
   std::optional<Decision> decision;
   std::vector<KeptCommand> commands;
@@ -64,7 +65,7 @@ void persist(Archive& io, EventRecord& e) {
 
 template <typename Archive>
 void persist(Archive& io, StepRecord& s) {
-  io(s.through, s.reports, s.decision, s.commands);
+  io(s.through, s.at, s.reports, s.decision, s.commands);
 }
 
 }  // namespace weft::live
