@@ -141,6 +141,9 @@ TEST(Daemon, JobsOutliveIt) {
   ASSERT_TRUE(up.comes_to(job, "finished"));
   const std::string pids = slurp(up.scratch.path("pids"));
   EXPECT_EQ(std::count(pids.begin(), pids.end(), '\n'), 1) << "it ran once: " << pids;
+  const CommandResult replayed = up.weft("replay --json");
+  EXPECT_EQ(replayed.code, 0) << replayed.out << replayed.err;
+  EXPECT_EQ(json::parse(replayed.out).at("terms"), 2);
 }
 
 TEST(Daemon, ADrainedNodeGetsNoNewWork) {
