@@ -44,7 +44,7 @@ struct Member {
   }
   void send(MemberId to, std::uint32_t bytes) {
     until([&] {
-      std::byte* room = transport->reserve({&to, 1}, bytes);
+      std::byte* room = transport->reserve({&to, 1}, bytes, false).at;
       if (room == nullptr) return false;
       Header header;
       header.bytes = bytes;
