@@ -167,6 +167,7 @@ void Brain::begin() {
 void Brain::end() {
   {
     const std::lock_guard lock(mutex_);
+    if (stop_) return;
     stop_ = true;
   }
   wake_.notify_all();
@@ -290,6 +291,8 @@ void Brain::commit_step() {
 }
 
 void Brain::keep(std::shared_ptr<const KeptImage> image) {
+  const std::lock_guard lock(mutex_);
+  if (stop_) return;  // nobody would wait for its end
   if (image_thread_.joinable()) image_thread_.join();
   image_thread_ = std::thread([this, image = std::move(image)] {
     if (journal_.keep_image(image->seq, image->bytes).ok()) {

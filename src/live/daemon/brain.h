@@ -47,7 +47,8 @@ class Brain : private Executor, private weft::Journal {
   Status recover();
   // Takes the term, asks again for what is pending, and starts to decide. The journal has begun.
   void begin();
-  // Stops deciding; what is posted afterwards stays in the journal for the next controller.
+  // Stops deciding; what is posted afterwards stays in the journal for the next controller. The
+  // journal may go afterwards.
   void end();
 
   // From any thread. `done` is called once the event is durable, or will never be.
