@@ -148,6 +148,18 @@ Status write_file_atomically(const std::string& path, std::string_view content) 
   return status;
 }
 
+Status sync_folder(const std::string& path) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0) return system_error("open", path, errno);
+  if (::fsync(folder.get()) != 0) return system_error("sync", path, errno);
+  return {};
+}
+
+Status write_file_durably(const std::string& path, std::string_view content) {
+  const Status written = write_file_atomically(path, content);
+  return written.ok() ? sync_folder(folder_of(path)) : written;
+}
+
 Status check_writable(const std::string& path) {
   struct stat info {};
   const bool exists = ::stat(path.c_str(), &info) == 0;

@@ -18,6 +18,11 @@ Result<std::string> read_file(const std::string& path, std::uint64_t limit_bytes
 // renamed; pipes and devices such as /dev/stdout are written to directly.
 Status write_file_atomically(const std::string& path, std::string_view content);
 
+// The same, and afterwards it survives a loss of power.
+Status write_file_durably(const std::string& path, std::string_view content);
+// Makes what was made, renamed or removed in the folder survive a loss of power.
+Status sync_folder(const std::string& path);
+
 // Whether a file can be made at `path`, so that hours of work do not end in "no such folder".
 // Ensures: nothing is left behind, and what `path` held is untouched.
 Status check_writable(const std::string& path);

@@ -226,7 +226,8 @@ Status Agent::obey(const std::string& op, const Json& message) {
 // On disk before the first command of that term is obeyed.
 Status Agent::check_term(std::uint64_t term) {
   if (term <= term_) return {};
-  if (Status written = write_durably(paths_.term(), fmt::format("{}\n", term)); !written.ok()) {
+  if (Status written = write_file_durably(paths_.term(), fmt::format("{}\n", term));
+      !written.ok()) {
     return written;
   }
   term_ = term;

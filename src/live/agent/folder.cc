@@ -105,20 +105,6 @@ Result<int> open_folder(const FolderPaths& paths) {
   return taken;
 }
 
-Status sync_folder(const std::string& path) {
-  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return failed("cannot open", path);
-  const bool synced = fsync(folder) == 0;
-  close(folder);
-  if (!synced) return failed("cannot sync", path);
-  return {};
-}
-
-Status write_durably(const std::string& path, std::string_view content) {
-  if (Status written = write_file_atomically(path, content); !written.ok()) return written;
-  return sync_folder(folder_of(path));
-}
-
 Status write_whole(const std::string& path, std::string_view content) {
   const std::string draft = path + ".draft";
   const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -138,7 +124,7 @@ Status write_end(const FolderPaths& paths, const RunKey& key, int rank, const Ra
                      {"why", end.why},
                      {"ran", end.ran},
                      {"at_s", end.at_s}};
-  return write_durably(paths.end(key, rank), json.dump() + "\n");
+  return write_file_durably(paths.end(key, rank), json.dump() + "\n");
 }
 
 std::optional<RankEnd> read_end(const FolderPaths& paths, const RunKey& key, int rank) {

@@ -42,9 +42,6 @@ struct FolderPaths {
 // is too long for a socket. The descriptor holds the lock until it is closed.
 Result<int> open_folder(const FolderPaths& paths);
 
-// Afterwards the file survives a loss of power.
-Status write_durably(const std::string& path, std::string_view content);
-Status sync_folder(const std::string& path);
 // Afterwards the file is whole, as long as there is power.
 Status write_whole(const std::string& path, std::string_view content);
 

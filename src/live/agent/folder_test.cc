@@ -1,4 +1,5 @@
 #include "live/agent/folder.h"
+#include "base/files.h"
 
 #include <unistd.h>
 
@@ -51,7 +52,7 @@ TEST(Claim, IsMadeOnceAndHeldWhileItsMakerLives) {
   ASSERT_EQ(old_runs(paths).size(), 1U);
   EXPECT_EQ(old_runs(paths)[0].key, kRun);
   EXPECT_FALSE(old_runs(paths)[0].stopped);
-  ASSERT_TRUE(write_durably(paths.tombstone({"b", 1}), "").ok());
+  ASSERT_TRUE(write_file_durably(paths.tombstone({"b", 1}), "").ok());
   EXPECT_TRUE(old_runs(paths)[1].stopped);
   drop_claims(paths, kRun);
   EXPECT_EQ(old_runs(paths).size(), 1U);

@@ -228,7 +228,7 @@ Status RunTable::change(const std::string& op, const Json& message) {
   if (!number.ok()) return number.error();
   Run* run = find(*key);
   if (run == nullptr && op == "stop") {
-    const Status written = write_durably(settings_.paths.tombstone(*key), "");
+    const Status written = write_file_durably(settings_.paths.tombstone(*key), "");
     if (written.ok()) over_.insert(*key);
     say_outcome(*key, *number, written.ok() ? "done" : "failed",
                 written.ok() ? "" : written.error().what);

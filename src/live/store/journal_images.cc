@@ -1,11 +1,7 @@
 // Images of the controller beside the journal, and what may be forgotten because of them.
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <vector>
@@ -43,37 +39,6 @@ std::string image_path(const std::string& folder, std::uint64_t seq) {
   return path_in(folder, kPrefix + std::to_string(seq));
 }
 
-// So that a rename survives the machine.
-void sync_folder(const std::string& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  static_cast<void>(::fsync(descriptor));
-  ::close(descriptor);
-}
-
-Status write_durably(const std::string& path, const std::string& bytes) {
-  const auto failed = [&](const char* what) {
-    return Error{ErrorKind::kIo, fmt::format("{}: cannot {}: {}", path, what, std::strerror(errno)),
-                 ""};
-  };
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (descriptor < 0) return failed("make it");
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t n = ::write(descriptor, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      const Error error = failed("write it");
-      ::close(descriptor);
-      ::unlink(path.c_str());
-      return error;
-    }
-    done += static_cast<std::size_t>(n);
-  }
-  const bool synced = ::fsync(descriptor) == 0;
-  if (::close(descriptor) != 0 || !synced) return failed("sync it");
-  return {};
-}
-
 }  // namespace
 
 std::optional<KeptImage> DurableJournal::newest_image() {
@@ -94,18 +59,12 @@ std::optional<KeptImage> DurableJournal::newest_image() {
 Status DurableJournal::keep_image(std::uint64_t seq, const std::string& bytes) {
   ArchiveWriter writer;
   writer(seq, checksum(bytes), bytes);
-  const std::string path = image_path(folder_, seq), part = path + ".part";
-  const Status written = write_durably(part, writer.take());
+  const Status written = write_file_durably(image_path(folder_, seq), writer.take());
   if (!written.ok()) return written;
-  std::error_code failed;
-  std::filesystem::rename(part, path, failed);
-  if (failed) {
-    return Error{ErrorKind::kIo, fmt::format("{}: {}", path, failed.message()), ""};
-  }
-  sync_folder(folder_);
   const std::vector<std::uint64_t> all = images_in(folder_);
   for (std::size_t i = kImagesKept; i < all.size(); ++i) {
-    std::filesystem::remove(image_path(folder_, all[i]), failed);
+    std::error_code ignored;
+    std::filesystem::remove(image_path(folder_, all[i]), ignored);
   }
   return {};
 }
