@@ -144,6 +144,14 @@ TEST(Daemon, JobsOutliveIt) {
   const CommandResult replayed = up.weft("replay --json");
   EXPECT_EQ(replayed.code, 0) << replayed.out << replayed.err;
   EXPECT_EQ(json::parse(replayed.out).at("terms"), 2);
+  // Agents that an earlier daemon started end, too, when the cluster goes down.
+  std::vector<pid_t> agents;
+  for (const char* node : {"node-0", "node-1"}) {
+    agents.push_back(std::stoi("0" + slurp(up.store() + "/nodes/" + node + "/pid")));
+    EXPECT_GT(agents.back(), 1) << node;
+  }
+  EXPECT_EQ(up.weft("down").code, 0);
+  for (const pid_t agent : agents) EXPECT_TRUE(wait_until([&] { return !lives(agent); })) << agent;
 }
 
 TEST(Daemon, ADrainedNodeGetsNoNewWork) {

@@ -78,7 +78,7 @@ Status Daemon::open_secret() {
 }
 
 // Agents look for the daemon where it was before.
-Result<int> Daemon::keep_port() const {
+int Daemon::kept_port() const {
   const auto kept = read_file(path_in(store_, "port"), 16);
   return kept.ok() ? std::atoi(kept->c_str()) : 0;
 }
@@ -101,8 +101,7 @@ Status Daemon::open(DaemonOptions options) {
   journal_ = std::move(*journal);
   board_ = std::make_unique<Board>(cluster_);
   FleetOptions fleet;
-  const auto port = keep_port();
-  fleet.address = fmt::format("127.0.0.1:{}", port.ok() ? *port : 0);
+  fleet.address = fmt::format("127.0.0.1:{}", kept_port());
   fleet.secret = secret_;
   fleet.lease_s = options.lease_s;
   fleet.suspect_s = std::min(3.0, options.lease_s);
@@ -172,7 +171,7 @@ void Daemon::start_agents(const std::vector<std::string>& program) {
           std::to_string(node.devices)}) {
       command.push_back(word);
     }
-    nodes.push_back({node.name, dir + ".log", std::move(command)});
+    nodes.push_back({node.name, dir, dir + ".log", std::move(command)});
   }
   agents_ = std::make_unique<LocalAgents>(std::move(nodes));
 }
@@ -185,7 +184,7 @@ Status Daemon::wait(const std::atomic<bool>& stop_now) {
 }
 
 void Daemon::stop_agents() {
-  if (agents_ != nullptr) agents_->stop(path_in(store_, "nodes"));
+  if (agents_ != nullptr) agents_->stop();
 }
 
 Daemon::~Daemon() {

@@ -56,7 +56,7 @@ class Daemon {
   Status open_secret();
   Status recover(const DaemonOptions& options);
   void start_agents(const std::vector<std::string>& program);
-  Result<int> keep_port() const;
+  int kept_port() const;
 
   std::string store_, secret_file_;
   int lock_ = -1;

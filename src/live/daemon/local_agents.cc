@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kBackOffNs = 300'000'000;
 constexpr auto kLookEvery = std::chrono::milliseconds(50);
+constexpr int kStopLooks = 200;
+constexpr auto kStopPause = std::chrono::milliseconds(10);
 
 // In a session of its own, so that nothing that ends the daemon ends it.
 pid_t start(const LocalAgents::Node& node) {
@@ -40,6 +42,19 @@ pid_t start(const LocalAgents::Node& node) {
   if (nothing >= 0) ::close(nothing);
   return pid;
 }
+
+// The agent of the folder, by the file that it leaves there; its number may since be another's.
+pid_t at_work_in(const std::string& folder) {
+  const auto kept = read_file(path_in(folder, "pid"), 64);
+  const pid_t pid = kept.ok() ? static_cast<pid_t>(std::atoi(kept->c_str())) : -1;
+  if (pid <= 1) return -1;
+  const auto words = read_file("/proc/" + std::to_string(pid) + "/cmdline", 64 << 10);
+  const bool is_it = words.ok() && words->find(folder + '\0') != std::string::npos;
+  return is_it ? pid : -1;
+}
+
+// Children of ours are taken off the kernel's hands, so that they count as gone.
+bool lives(pid_t pid) { return waitpid(pid, nullptr, WNOHANG) <= 0 && ::kill(pid, 0) == 0; }
 
 }  // namespace
 
@@ -67,21 +82,22 @@ void LocalAgents::look_after() {
   }
 }
 
-void LocalAgents::stop(const std::string& nodes_folder) {
+void LocalAgents::stop() {
   end_ = true;
   if (thread_.joinable()) thread_.join();
   for (Running& agent : agents_) {
-    pid_t pid = agent.pid;
-    if (pid <= 0) {
-      const auto kept = read_file(path_in(path_in(nodes_folder, agent.node.name), "pid"), 64);
-      pid = kept.ok() ? static_cast<pid_t>(std::atoi(kept->c_str())) : -1;
+    // The one at work may be that of an earlier daemon, and ours one that finds its folder in use.
+    std::vector<pid_t> processes;
+    if (agent.pid > 0) processes.push_back(agent.pid);
+    if (const pid_t other = at_work_in(agent.node.folder); other > 0 && other != agent.pid) {
+      processes.push_back(other);
     }
-    if (pid > 1) ::kill(pid, SIGTERM);
-    for (int i = 0; agent.pid > 0 && i < 200; ++i) {
-      if (waitpid(agent.pid, nullptr, WNOHANG) != 0) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      if (i == 198) ::kill(agent.pid, SIGKILL);
+    for (const pid_t pid : processes) ::kill(pid, SIGTERM);
+    for (const pid_t pid : processes) {
+      for (int i = 0; i < kStopLooks && lives(pid); ++i) std::this_thread::sleep_for(kStopPause);
+      if (lives(pid)) ::kill(pid, SIGKILL);
     }
+    if (agent.pid > 0) waitpid(agent.pid, nullptr, 0);  // an error: it was taken already
     agent.pid = -1;
   }
 }

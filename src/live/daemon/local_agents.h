@@ -14,14 +14,14 @@ namespace weft::live {
 class LocalAgents {
  public:
   struct Node {
-    std::string name, log;
+    std::string name, folder, log;
     std::vector<std::string> command;
   };
   explicit LocalAgents(std::vector<Node> nodes);
   // Looks after them no longer; they go on.
   ~LocalAgents();
   // Ends them (SIGTERM, after 2 s SIGKILL), those of earlier daemons too.
-  void stop(const std::string& nodes_folder);
+  void stop();
 
  private:
   void look_after();
