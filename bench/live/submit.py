@@ -5,28 +5,17 @@ Prints the time of a plain write and fdatasync on the same disk beside it, and h
 that was killed takes until it answers and decides again.
 """
 import argparse
-import http.client
 import json
 import multiprocessing
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
-
-class LocalConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("weft", timeout=30)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
+from daemon_http import DaemonConnection
 
 
 def body(devices=4):
@@ -35,8 +24,8 @@ def body(devices=4):
                                 "resources": {"accelerators": [{"type": "", "count": devices}]}}})
 
 
-def client(path, count, out):
-    connection = LocalConnection(path)
+def client(store, count, out):
+    connection = DaemonConnection(store)
     text, times = body(), []
     for _ in range(count):
         begin = time.perf_counter()
@@ -48,9 +37,9 @@ def client(path, count, out):
     out.put(times)
 
 
-def clients(path, number, count):
+def clients(store, number, count):
     out = multiprocessing.Queue()
-    processes = [multiprocessing.Process(target=client, args=(path, count, out)) for _ in range(number)]
+    processes = [multiprocessing.Process(target=client, args=(store, count, out)) for _ in range(number)]
     begin = time.perf_counter()
     for process in processes:
         process.start()
@@ -94,16 +83,15 @@ def main():
     store = tempfile.mkdtemp(prefix="weft-submit-", dir=a.store)
     daemon, _ = up(os.path.abspath(a.weft), store)
     try:
-        path = os.path.join(store, "sock")
         raw = raw_syncs(store, 300)
-        one, _ = clients(path, 1, 300)
-        many, rate = clients(path, 16, max(1, (a.jobs - 300) // 16))
+        one, _ = clients(store, 1, 300)
+        many, rate = clients(store, 16, max(1, (a.jobs - 300) // 16))
         raw += raw_syncs(store, 300)
         raw.sort()
         daemon.send_signal(signal.SIGKILL)
         daemon.wait()
         daemon, back = up(os.path.abspath(a.weft), store)
-        connection = LocalConnection(path)
+        connection = DaemonConnection(store)
         connection.request("GET", "/v1/status")
         status = json.loads(connection.getresponse().read())
     finally:

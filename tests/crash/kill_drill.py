@@ -17,12 +17,14 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/live"))
+from daemon_http import DaemonConnection  # noqa: E402
 
 # Notes every 50 ms that it lives, on the machine's monotonic clock.
 RUN = """
@@ -32,19 +34,8 @@ for I in $(seq {steps}); do sleep 0.05; read NOW REST < /proc/uptime; echo "$NOW
 """
 
 
-class LocalConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("weft", timeout=10)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
-
-
 def ask(store, method, target, body=None):
-    connection = LocalConnection(os.path.join(store, "sock"))
+    connection = DaemonConnection(store, timeout=10)
     try:
         connection.request(method, target, json.dumps(body) if body is not None else None)
         reply = connection.getresponse()

@@ -5,17 +5,8 @@
 # Exit code 77 (skipped) when no browser is here.
 set -eu
 
-browser=
-for name in ${WEFT_BROWSER:-chromium chromium-browser google-chrome}; do
-  if command -v "$name" >/dev/null 2>&1; then browser=$name; break; fi
-done
-if [ -z "$browser" ]; then
-  echo "skipped: no Chromium here to open the report page with (Debian: apt-get install chromium)"
-  exit 77
-fi
+. "$(dirname "$0")/browser.sh"
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 case "$1" in
   *.html) page=$(realpath "$1") picture=${2:-} ;;
   *)
@@ -24,16 +15,6 @@ case "$1" in
       --policy fifo,srtf --node-mtbf 200000 --device-mtbf 2000000 --repair 5000 --report "$page" >"$folder/table.txt"
     ;;
 esac
-
-# run_browser ADDRESS FLAGS: with nothing of the user's and nothing from the network.
-run_browser() {
-  address=$1
-  shift
-  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
-    --disable-background-networking --disable-component-update --disable-sync \
-    --user-data-dir="$folder/profile" --host-resolver-rules="MAP * ~NOTFOUND" \
-    --virtual-time-budget=4000 "$@" "$address" 2>"$folder/browser.log"
-}
 
 fail() {
   echo "report page, state '$state': $*"

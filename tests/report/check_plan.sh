@@ -5,17 +5,8 @@
 # Exit code 77 (skipped) when no browser is here.
 set -eu
 
-browser=
-for name in ${WEFT_BROWSER:-chromium chromium-browser google-chrome}; do
-  if command -v "$name" >/dev/null 2>&1; then browser=$name; break; fi
-done
-if [ -z "$browser" ]; then
-  echo "skipped: no Chromium here to open the page with (Debian: apt-get install chromium)"
-  exit 77
-fi
+. "$(dirname "$0")/browser.sh"
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 case "$1" in
   *.html) page=$(realpath "$1") picture=${2:-} ;;
   *)
@@ -25,19 +16,12 @@ case "$1" in
     ;;
 esac
 
-run_browser() {
-  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
-    --disable-background-networking --disable-component-update --disable-sync \
-    --user-data-dir="$folder/profile" --host-resolver-rules="MAP * ~NOTFOUND" \
-    --virtual-time-budget=4000 "$@" "file://$page" 2>"$folder/browser.log"
-}
-
 fail() {
   echo "plan page: $*"
   exit 1
 }
 
-run_browser --window-size=1500,1000 --dump-dom >"$folder/dom.txt" ||
+run_browser "file://$page" --window-size=1500,1000 --dump-dom >"$folder/dom.txt" ||
   fail "the browser failed: $(tail -n 3 "$folder/browser.log")"
 count() { grep -o "$1" "$folder/dom.txt" | wc -l; }
 [ "$(count '<svg ')" -ge 4 ] || fail "there are $(count '<svg ') pictures; 4 or more are wanted"
@@ -48,6 +32,6 @@ count() { grep -o "$1" "$folder/dom.txt" | wc -l; }
 [ "$(count '<polyline ')" -ge 2 ] || fail "memory over time has no lines"
 
 if [ -n "$picture" ]; then
-  run_browser --window-size=1500,3600 --screenshot="$picture" >/dev/null
+  run_browser "file://$page" --window-size=1500,3600 --screenshot="$picture" >/dev/null
   echo "$picture"
 fi
