@@ -32,6 +32,10 @@ int refuse(const char* verb, const Error& error, int code = kExitBadInput) {
   return code;
 }
 
+std::string store_of(const Arguments& a) {
+  return a.store.empty() ? live::default_store() : a.store;
+}
+
 // Asks and parses; a status of 400 and more is an error with what the daemon said.
 Result<Json> ask(live::HttpClient& client, const std::string& method, const std::string& target,
                  const Json& body = nullptr) {
@@ -71,10 +75,13 @@ int run_submit(const Arguments& a) {
   const auto here = std::filesystem::current_path(ignored);
   // Where the job runs is where it was submitted from, unless its file says otherwise.
   spec->workdir = (here / spec->workdir).lexically_normal().string();
-  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  live::HttpClient client(live::socket_of(store_of(a)));
   const auto made =
       ask(client, "POST", "/v1/jobs", {{"spec", live::to_json(*spec)}, {"dry_run", a.dry_run}});
   if (!made.ok()) return refuse("submit", made.error());
+  for (const Json& what : made->value("not_kept", Json::array())) {
+    fmt::print(stderr, "weft submit: not kept to yet: {}\n", what.get<std::string>());
+  }
   if (a.dry_run) {
     fmt::print("{}\n", a.json ? made->dump() : "valid: it would be accepted");
     return kExitDone;
@@ -101,7 +108,7 @@ int run_submit(const Arguments& a) {
 }
 
 int run_jobs(const Arguments& a) {
-  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  live::HttpClient client(live::socket_of(store_of(a)));
   const auto answer = ask(client, "GET", a.all ? "/v1/jobs?all=1" : "/v1/jobs");
   if (!answer.ok()) return refuse("jobs", answer.error());
   if (a.json) {
@@ -129,7 +136,7 @@ int run_jobs(const Arguments& a) {
 }
 
 int run_status(const Arguments& a) {
-  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  live::HttpClient client(live::socket_of(store_of(a)));
   const auto answer = ask(client, "GET", a.job.empty() ? "/v1/status" : "/v1/jobs/" + a.job);
   if (!answer.ok()) {
     return refuse(
@@ -155,7 +162,7 @@ Result<bool> print_log(live::HttpClient& client, const Arguments& a, std::uint64
 }
 
 int run_logs(const Arguments& a) {
-  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  live::HttpClient client(live::socket_of(store_of(a)));
   std::uint64_t offset = 0;
   int code = kExitDone;
   live::poll_until([&] {
@@ -167,7 +174,7 @@ int run_logs(const Arguments& a) {
 }
 
 int run_cancel(const Arguments& a) {
-  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  live::HttpClient client(live::socket_of(store_of(a)));
   const auto answer = ask(client, "POST", "/v1/jobs/" + a.job + "/cancel");
   if (!answer.ok()) return refuse("cancel", answer.error(), kExitNo);
   if (a.json) fmt::print("{}\n", answer->dump());
@@ -175,7 +182,7 @@ int run_cancel(const Arguments& a) {
 }
 
 int run_nodes(const Arguments& a) {
-  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  live::HttpClient client(live::socket_of(store_of(a)));
   if (!a.node_verb.empty()) {
     const auto changed = ask(client, "POST", "/v1/nodes/" + a.node + "/" + a.node_verb);
     return changed.ok() ? kExitDone : refuse("nodes", changed.error(), kExitNo);
@@ -199,7 +206,7 @@ int run_nodes(const Arguments& a) {
 }
 
 int run_events(const Arguments& a) {
-  live::HttpClient client(live::socket_of(a.store.empty() ? live::default_store() : a.store));
+  live::HttpClient client(live::socket_of(store_of(a)));
   std::uint64_t after = 0;
   int code = kExitDone;
   live::poll_until([&] {
@@ -221,7 +228,7 @@ int run_events(const Arguments& a) {
 }
 
 int run_replay(const Arguments& a) {
-  const auto report = live::replay(a.store.empty() ? live::default_store() : a.store);
+  const auto report = live::replay(store_of(a));
   if (!report.ok()) return refuse("replay", report.error());
   if (a.json) {
     const Json json = {{"events", report->events},         {"steps", report->steps},

@@ -121,7 +121,8 @@ Verb add_up_command(CLI::App& app) {
 
 Verb add_down_command(CLI::App& app) {
   const auto store = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("down", "stop the daemon, its agents and their ranks");
+  CLI::App* verb =
+      app.add_subcommand("down", "stop the daemon and its agents; ranks end within a lease");
   verb->add_option("--store", *store, "folder of the journal");
   return {verb, [store] { return run_down(*store); }};
 }

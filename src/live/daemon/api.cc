@@ -44,6 +44,23 @@ std::string not_supported(const JobSpec& spec) {
   return "";
 }
 
+// What a job may say and this daemon does not keep to yet: accepted, and said.
+Json not_kept(const JobSpec& spec) {
+  const JobSpec plain;
+  Json names = Json::array();
+  const auto add = [&](bool said, const char* name) {
+    if (said) names.push_back(name);
+  };
+  const RetryRule &asked = spec.retries, &usual = plain.retries;
+  add(asked.backoff != usual.backoff || asked.max_backoff != usual.max_backoff,
+      "retries: backoff, max_backoff (failures are retried after 1, 2, 4, … 64 s)");
+  add(spec.hang != plain.hang, "hang (nothing watches for it)");
+  add(!spec.resources.notice_signal.empty(), "resources: notice_signal");
+  add(spec.resources.cpus_or_more || spec.resources.memory_or_more,
+      "resources: + (what is written is also the limit)");
+  return names;
+}
+
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::size_t from = 0;
@@ -140,7 +157,10 @@ void Api::submit(const ApiRequest& request, const Answer& answer) {
     records.push_back(std::move(record));
     made.push_back({{"uuid", *uuid}, {"name", member.name}});
   }
-  if (body.value("dry_run", false)) return answer(json_answer(200, {{"valid", true}}));
+  const Json ignored = not_kept(*spec);
+  if (body.value("dry_run", false)) {
+    return answer(json_answer(200, {{"valid", true}, {"not_kept", ignored}}));
+  }
   // Answered when the last is durable; records of one array stand together in the journal.
   struct Shared {
     std::atomic<std::size_t> left;
@@ -152,11 +172,11 @@ void Api::submit(const ApiRequest& request, const Answer& answer) {
   for (EventRecord& record : records) {
     parts_.brain.post(
         std::move(record),
-        [shared, answer, made](const Status& status) {
+        [shared, answer, made, ignored](const Status& status) {
           if (!status.ok() && !shared->failed.exchange(true)) shared->why = status.error().text();
           if (--shared->left > 0) return;
           if (shared->failed) return answer(error_answer(503, "not accepted: " + shared->why));
-          answer(json_answer(201, {{"jobs", made}}));
+          answer(json_answer(201, {{"jobs", made}, {"not_kept", ignored}}));
         },
         DurableJournal::Weight::kMayFail);
   }

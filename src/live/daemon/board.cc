@@ -21,7 +21,6 @@ std::string queue_of(const std::string& spec) {
 void Board::add_line(Seconds at, const std::string& uuid, std::string what) {
   story_.push_back({next_line_++, at, uuid, std::move(what)});
   if (story_.size() > kStoryKept) story_.pop_front();
-  changed_.notify_all();
 }
 
 void Board::end(JobView& view, Seconds at, JobStanding how, const std::string& why) {
@@ -220,12 +219,6 @@ std::vector<StoryLine> Board::story_after(std::uint64_t number) const {
       std::lower_bound(story_.begin(), story_.end(), number + 1,
                        [](const StoryLine& line, std::uint64_t n) { return line.number < n; });
   return {from, story_.end()};
-}
-
-bool Board::wait_for_story(std::uint64_t number, Seconds timeout_s) const {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::duration<double>(timeout_s),
-                           [&] { return next_line_ > number + 1; });
 }
 
 std::size_t Board::size() const {

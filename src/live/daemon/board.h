@@ -103,8 +103,6 @@ class Board : public weft::Journal {
   std::vector<JobView> jobs(const std::function<bool(const JobView&)>& chosen) const;
   NodeView node(NodeId id) const;
   std::vector<StoryLine> story_after(std::uint64_t number) const;
-  // Waits for a line after `number`, or the time to be up.
-  bool wait_for_story(std::uint64_t number, Seconds timeout_s) const;
   std::size_t size() const;
 
   // For images.
@@ -120,7 +118,6 @@ class Board : public weft::Journal {
 
   const Cluster& cluster_;
   mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
   std::vector<std::unique_ptr<JobView>> views_;  // by JobId
   std::map<std::string, JobId> by_uuid_, by_name_;
   std::vector<NodeView> nodes_;

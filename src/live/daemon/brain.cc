@@ -64,7 +64,6 @@ bool Brain::is_possible(const Event& event) const {
 
 void Brain::apply(const Arrived& arrived) {
   through_ = arrived.seq;
-  ++folded_;
   if (!is_possible(arrived.record->event)) return;
   board_.tell(*arrived.record);
   controller_.handle(arrived.record->event);

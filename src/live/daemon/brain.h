@@ -68,7 +68,6 @@ class Brain : private Executor, private weft::Journal {
     std::size_t inbox = 0;
   };
   Health health() const;
-  std::size_t folded() const { return folded_; }
 
  private:
   struct Arrived {
@@ -106,7 +105,6 @@ class Brain : private Executor, private weft::Journal {
   bool fresh_ = false;
   std::vector<KeptCommand> again_;
   std::uint64_t through_ = 0, since_image_ = 0;
-  std::size_t folded_ = 0;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

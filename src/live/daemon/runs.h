@@ -24,7 +24,7 @@ struct RunsLinks {
 
 class Runs {
  public:
-  // Requires: the cluster outlives this. `address`: of a node, for MASTER_ADDR.
+  // Requires: the cluster outlives this. `log_root`: of the ranks' output, by uuid.
   Runs(const Cluster& cluster, std::uint64_t term, std::string log_root, RunsLinks links)
       : cluster_(cluster), term_(term), log_root_(std::move(log_root)), links_(std::move(links)) {}
 
