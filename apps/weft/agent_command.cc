@@ -113,6 +113,13 @@ Verb add_agent_command(CLI::App& app) {
   verb->add_option("--cpus", a->wishes.cpus, "processors that ranks may use, such as 0-3,6 (all)");
   verb->add_option("--memory", a->wishes.memory, "bytes that ranks share (0: all)")
       ->check(whole_number_from(0, std::int64_t{1} << 50));
+  live::NodeReach& reach = a->wishes.reach;
+  verb->add_option("--namespace", reach.space, "network namespace in which ranks run (root)");
+  verb->add_option("--interface", reach.interface, "network interface towards other nodes");
+  verb->add_option("--address", reach.address, "where other nodes reach ranks of this one");
+  verb->add_option("--link", reach.bytes_per_s,
+                   "bytes per second of the interface, whose queue has classes (0: none)")
+      ->check(number_from(0, 1e12));
   verb->footer(
       "Ranks outlive the agent for one lease; an agent that is started again in the same folder\n"
       "takes them over.\n"

@@ -22,7 +22,7 @@ namespace {
 struct UpArguments {
   std::string cluster, policy = "backfill", store;
   double lease_s = 10;
-  bool no_agents = false;
+  bool no_agents = false, namespaces = false;
 };
 
 std::atomic<bool> stop_now = false;
@@ -65,6 +65,7 @@ int run_up(const UpArguments& a) {
   options.policy_text = *policy_text;
   options.program = WEFT_VERSION;
   options.lease_s = a.lease_s;
+  options.namespaces = a.namespaces;
   if (!a.no_agents) {
     std::error_code failed;
     const auto own = std::filesystem::read_symlink("/proc/self/exe", failed);
@@ -111,6 +112,8 @@ Verb add_up_command(CLI::App& app) {
   verb->add_option("--store", a->store, "folder of the journal (WEFT_HOME, or a usual place)");
   verb->add_option("--lease", a->lease_s, "seconds that agents may be silent (10)")
       ->check(number_from(0.5, 3600));
+  verb->add_flag("--namespaces", a->namespaces,
+                 "each node has a network of its own, as fast as the cluster file says (root)");
   verb->add_flag("--no-agents", a->no_agents, "start none: they come from other machines");
   verb->footer(
       "Every node of the cluster is an agent on this machine unless --no-agents is given.\n"

@@ -98,10 +98,12 @@ Status Agent::open() {
       ControlGroups::open(find_group_bases(text("/proc/self/mounts"), text("/proc/self/cgroup")),
                           group, settings_.limits, notes);
   for (const std::string& note : notes) settings_.log(note);
+  const NodeReach& reach = settings_.facts.reach;
   table_ = std::make_unique<RunTable>(
       *reactor_, RunTable::Settings{.paths = paths_,
                                     .facts = settings_.facts,
                                     .groups = std::move(groups),
+                                    .traffic = {reach.space, reach.interface, reach.bytes_per_s},
                                     .keeper_command = settings_.keeper_command,
                                     .say = [this](const Json& message) { say(message); },
                                     .log = settings_.log});
@@ -162,6 +164,7 @@ void Agent::opened() {
         {"cpus", settings_.facts.cpus},
         {"memory", settings_.facts.memory},
         {"can", table_->can()},
+        {"address", settings_.facts.reach.address},
         {"runs", table_->runs()}});
 }
 

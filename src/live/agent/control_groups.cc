@@ -87,12 +87,17 @@ Status share_out(const std::string& folder, const std::string& controller) {
   return put(path, "+" + controller);
 }
 
+// Of version 2, where nothing needs to be enabled for it.
+bool is_in_every_group(const std::string& controller) {
+  return controller == "freezer" || controller == "traffic";
+}
+
 // A group for a controller, ready to have groups below it if `inner`.
 Status make_group(const std::string& path, const std::string& controller, bool unified,
                   bool inner) {
   if (Status made = make_folder(path); !made.ok()) return made;
   if (!unified) return controller == "cpuset" ? inherit_cpuset(path) : Status{};
-  if (controller == "freezer" || !inner) return {};
+  if (is_in_every_group(controller) || !inner) return {};
   return share_out(path, controller);
 }
 
@@ -179,6 +184,7 @@ std::map<std::string, GroupBase> find_group_bases(const std::string& mounts,
   }
   if (bases.contains("cpu") && bases["cpu"].unified) bases["cpuacct"] = {unified, true};
   bases.emplace("freezer", GroupBase{unified, true});  // every group of version 2 can freeze
+  bases.emplace("traffic", GroupBase{unified, true});  // and have its packets marked
   return bases;
 }
 
@@ -193,7 +199,7 @@ ControlGroups ControlGroups::open(const std::map<std::string, GroupBase>& bases,
   whole.weight_milli = 1000 * std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   for (const auto& [controller, base] : bases) {
     const bool counted = controller == "cpuacct" && base.unified;  // part of cpu
-    Status made = base.unified && controller != "freezer" && !counted
+    Status made = base.unified && !is_in_every_group(controller) && !counted
                       ? share_out(base.folder, controller)
                       : Status{};
     const std::string above = base.folder + "/weft";

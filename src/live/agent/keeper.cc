@@ -145,6 +145,7 @@ Status KeeperLoop::start_phase(const std::string& script) {
   plan.group_files = setup_.group_files;
   plan.data_limit = setup_.data_limit;
   plan.cpus = setup_.cpus;
+  plan.network_space = setup_.network_space;
   plan.output = output_writer_;
   status_.reset();
   const auto started = start_command(plan);

@@ -133,6 +133,7 @@ Result<std::vector<int>> parse_cpu_list(const std::string& text) {
 Result<NodeFacts> discover_node(const NodeWishes& wishes) {
   NodeFacts facts;
   facts.node = wishes.node;
+  facts.reach = wishes.reach;
   if (!is_node_name(wishes.node)) {
     return Error{ErrorKind::kInvalidInput,
                  fmt::format("'{}' is not a name for a node", wishes.node),

@@ -18,8 +18,18 @@ struct NodeDevice {
   int major = -1, minor = -1;  // of its device file; -1: it has none
 };
 
+// The network of a node that shares its machine with others (live/daemon/node_networks.h); empty:
+// the machine's own.
+struct NodeReach {
+  std::string space;       // name of the namespace
+  std::string interface;   // towards other nodes
+  std::string address;     // where ranks of other nodes reach those of this one
+  double bytes_per_s = 0;  // of its link, whose queue has classes; 0: it has none
+};
+
 struct NodeFacts {
   std::string node;
+  NodeReach reach;
   std::vector<NodeDevice> devices;
   int cpu_milli = 0;
   std::vector<int> cpus;  // that ranks may use
@@ -33,6 +43,7 @@ struct NodeWishes {
   int cpu_milli = 0;
   std::string cpus;  // "0-3,6"
   Bytes memory = 0;
+  NodeReach reach;
 };
 
 // GPUs by the NVIDIA management library if it is there (loaded at run time), else a CPU slot for

@@ -63,6 +63,18 @@ bool limit(const CommandPlan& plan, std::string& what) {
   return true;
 }
 
+bool enter_network(const CommandPlan& plan, std::string& what) {
+  if (plan.network_space.empty()) return true;
+  what = fmt::format("cannot enter the network {}", plan.network_space);
+  const int space = open(plan.network_space.c_str(), O_RDONLY | O_CLOEXEC);
+  if (space < 0) return false;
+  const bool entered = setns(space, CLONE_NEWNET) == 0;
+  const int number = errno;
+  close(space);
+  errno = number;
+  return entered;
+}
+
 bool become(const CommandPlan& plan, std::string& what) {
   if (geteuid() != 0 || plan.uid < 0) return true;
   const auto uid = static_cast<uid_t>(plan.uid);
@@ -85,7 +97,7 @@ int turn_into_command(const CommandPlan& plan, pid_t keeper, std::string& what) 
   reset_signals();
   umask(022);
   if (!redirect(plan, what) || !join_groups(plan, what) || !limit(plan, what) ||
-      !become(plan, what)) {
+      !enter_network(plan, what) || !become(plan, what)) {
     return errno;
   }
   // After the change of user, which clears it.

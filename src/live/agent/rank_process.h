@@ -21,6 +21,7 @@ struct CommandPlan {
   std::vector<std::string> group_files;  // of control groups, into which it writes itself
   Bytes data_limit = 0;                  // of memory, where no control group limits it; 0: none
   std::vector<int> cpus;                 // to run on; empty: all
+  std::string network_space;             // file of the network namespace; empty: ours
   int output = -1;                       // its standard output and error
 };
 

@@ -43,7 +43,9 @@ Json to_json(const RankSetup& setup) {
           {"thaw_word", setup.thaw_word},
           {"environment", setup.environment},
           {"data_limit", setup.data_limit},
-          {"cpus", setup.cpus}};
+          {"cpus", setup.cpus},
+          {"network_space", setup.network_space},
+          {"traffic_class", setup.traffic_class}};
 }
 
 RankSetup read_rank_setup(const Json& object) {
@@ -57,6 +59,8 @@ RankSetup read_rank_setup(const Json& object) {
   setup.environment = object.value("environment", setup.environment);
   setup.data_limit = object.value("data_limit", setup.data_limit);
   setup.cpus = object.value("cpus", setup.cpus);
+  setup.network_space = object.value("network_space", "");
+  setup.traffic_class = object.value("traffic_class", 0);
   return setup;
 }
 

@@ -19,6 +19,8 @@ struct RankSetup {
   std::map<std::string, std::string> environment;  // devices, pacing
   Bytes data_limit = 0;                            // where no control group limits memory
   std::vector<int> cpus;                           // where no control group chooses processors
+  int traffic_class = 0;                           // of the node's link; 0: the one of all
+  std::string network_space;                       // file of the network namespace; empty: ours
 };
 
 nlohmann::json to_json(const RankSetup& setup);

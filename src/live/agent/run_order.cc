@@ -53,6 +53,7 @@ RankShare read_rank(const Json& object, std::string& wrong) {
   rank.cpu_milli = static_cast<int>(fields.whole("cpu_milli", 0, 10'000'000, 0));
   rank.cpus = read_indices(fields, "cpus");
   rank.network_limit = fields.number("network_limit", 0, 1e12, 0);
+  rank.network_guarantee = fields.number("network_guarantee", 0, 1e12, 0);
   if (rank.rank < 0) fields.complain("rank is missing");
   if (!fields.wrong().empty()) wrong = "ranks: " + fields.wrong();
   return rank;

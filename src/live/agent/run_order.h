@@ -34,6 +34,7 @@ struct RankShare {
   int cpu_milli = 0;         // 0: no limit
   std::vector<int> cpus;     // empty: all of the node
   double network_limit = 0;  // bytes per second; 0: none
+  double network_guarantee = 0;
 };
 
 struct RunOrder {

@@ -100,9 +100,42 @@ GroupLimits RunTable::limits_of(const RankShare& share) const {
   return limits;
 }
 
+int RunTable::free_traffic_class() const {
+  std::set<int> taken;
+  for (const auto& [key, run] : runs_) {
+    for (const auto& [number, rank] : run.ranks) taken.insert(rank.setup.traffic_class);
+  }
+  int free = 1;
+  while (taken.contains(free)) ++free;
+  return free;
+}
+
+Status RunTable::set_traffic(const Rank& rank) const {
+  const auto group = rank.setup.groups.find("traffic");
+  if (rank.setup.traffic_class == 0 || group == rank.setup.groups.end()) return {};
+  return settings_.traffic.set(group->second, rank.setup.traffic_class,
+                               {rank.share.network_guarantee, rank.share.network_limit});
+}
+
+// What must be there before the rank's command is.
+Status RunTable::prepare(const Rank& rank) const {
+  const Status made = settings_.groups.make(rank.setup, limits_of(rank.share));
+  return made.ok() ? set_traffic(rank) : made;
+}
+
 void RunTable::plan(const Run& run, Rank& rank) {
   RankSetup& setup = rank.setup;
-  if (rank.share.network_limit > 0) {
+  const NodeReach& reach = settings_.facts.reach;
+  if (!reach.space.empty()) setup.network_space = "/run/netns/" + reach.space;
+  if (!reach.interface.empty()) {
+    for (const char* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}) {
+      setup.environment[name] = reach.interface;
+    }
+  }
+  const TrafficShare traffic{rank.share.network_guarantee, rank.share.network_limit};
+  if (traffic.any() && settings_.traffic.works() && settings_.groups.has("traffic")) {
+    setup.traffic_class = free_traffic_class();
+  } else if (rank.share.network_limit > 0) {
     setup.environment["WEFT_PACE_BYTES_PER_S"] = fmt::format("{:.0f}", rank.share.network_limit);
   }
   std::string cuda;
@@ -323,6 +356,7 @@ void RunTable::sweep(const RunKey& key, int number, const std::optional<RankEnd>
     });
     return;
   }
+  if (rank->setup.traffic_class > 0) settings_.traffic.drop(rank->setup.traffic_class);
   set_end(*find(key), *rank, end.value_or(RankEnd{0, SIGKILL, "keeper lost", true, now_s()}), true);
 }
 

@@ -192,7 +192,7 @@ Status RunTable::begin(const Json& message, RunOrder order) {
   // While the keepers load: none may go before we are back to hear it.
   Status ready;
   for (auto& [number, rank] : kept.ranks) {
-    if (ready.ok()) ready = settings_.groups.make(rank.setup, limits_of(rank.share));
+    if (ready.ok()) ready = prepare(rank);
   }
   if (ready.ok()) ready = sync_order(key);
   if (!ready.ok()) {
@@ -284,6 +284,9 @@ void RunTable::resize(Run& run, const Json& message) {
     const Status changed = settings_.groups.change(rank.setup, limits_of(share));
     if (!changed.ok()) return answer(run, "failed", changed.error().what);
     rank.share = share;
+    if (const Status sent = set_traffic(rank); !sent.ok()) {
+      return answer(run, "failed", sent.error().what);
+    }
   }
   answer(run, "done", "");
 }

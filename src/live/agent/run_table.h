@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "live/agent/rank_traffic.h"
 #include "live/agent/control_groups.h"
 #include "live/agent/folder.h"
 #include "live/agent/keeper_port.h"
@@ -28,6 +29,7 @@ class RunTable {
     FolderPaths paths;
     NodeFacts facts;
     ControlGroups groups;
+    RankTraffic traffic;
     std::vector<std::string> keeper_command;       // to which the keeper's words are added
     std::function<void(const Json& message)> say;  // to the controller; lost when there is none
     std::function<void(const std::string&)> log;
@@ -114,6 +116,9 @@ class RunTable {
   Status sync_order(const RunKey& key);
   void plan(const Run& run, Rank& rank);
   GroupLimits limits_of(const RankShare& share) const;
+  int free_traffic_class() const;
+  Status prepare(const Rank& rank) const;
+  Status set_traffic(const Rank& rank) const;
   void spawn_keeper(Run& run, Rank& rank);
   void watch(Run& run, Rank& rank, pid_t keeper);
   void look_again(const RunKey& key, int rank);

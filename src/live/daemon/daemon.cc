@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "live/daemon/node_networks.h"
 #include "live/job/job_json.h"
 
 #include <nlohmann/json.hpp>
@@ -130,8 +131,7 @@ Status Daemon::open(DaemonOptions options) {
       });
   if (!server.ok()) return server.error();
   server_ = std::move(*server);
-  start_agents(options.agent_command);
-  return {};
+  return start_agents(options);
 }
 
 Status Daemon::recover(const DaemonOptions& options) {
@@ -158,22 +158,39 @@ Status Daemon::recover(const DaemonOptions& options) {
   return {};
 }
 
-void Daemon::start_agents(const std::vector<std::string>& program) {
-  if (program.empty()) return;
+Status Daemon::start_agents(const DaemonOptions& options) {
+  if (options.agent_command.empty()) return {};
+  std::vector<NodeNetwork> networks;
+  if (options.namespaces) {
+    networks = NodeNetworks::plan(store_, cluster_);
+    if (const Status made = NodeNetworks::make(store_, networks); !made.ok()) return made;
+  }
   std::vector<LocalAgents::Node> nodes;
-  for (const Node& node : cluster_.nodes) {
+  for (std::size_t i = 0; i < cluster_.nodes.size(); ++i) {
+    const Node& node = cluster_.nodes[i];
     const std::string dir = path_in(path_in(store_, "nodes"), node.name);
-    std::vector<std::string> command = program;
-    const std::string controller = fmt::format("127.0.0.1:{}", fleet_->port());
-    for (const std::string& word :
-         {std::string("--controller"), controller, std::string("--secret-file"), secret_file_,
-          std::string("--node"), node.name, std::string("--dir"), dir, std::string("--devices"),
-          std::to_string(node.devices)}) {
-      command.push_back(word);
+    std::vector<std::string> command = options.agent_command;
+    const auto add = [&](const char* option, std::string value) {
+      command.emplace_back(option);
+      command.push_back(std::move(value));
+    };
+    add("--controller", fmt::format("127.0.0.1:{}", fleet_->port()));
+    add("--secret-file", secret_file_);
+    add("--node", node.name);
+    add("--dir", dir);
+    add("--devices", std::to_string(node.devices));
+    if (node.cpu_milli > 0) add("--cpu-milli", std::to_string(node.cpu_milli));
+    if (node.memory > 0) add("--memory", std::to_string(node.memory));
+    if (!networks.empty()) {
+      add("--namespace", networks[i].space);
+      add("--interface", networks[i].interface);
+      add("--address", networks[i].address);
+      add("--link", fmt::format("{:.0f}", networks[i].bytes_per_s));
     }
     nodes.push_back({node.name, dir, dir + ".log", std::move(command)});
   }
   agents_ = std::make_unique<LocalAgents>(std::move(nodes));
+  return {};
 }
 
 Status Daemon::wait(const std::atomic<bool>& stop_now) {
@@ -185,6 +202,7 @@ Status Daemon::wait(const std::atomic<bool>& stop_now) {
 
 void Daemon::stop_agents() {
   if (agents_ != nullptr) agents_->stop();
+  NodeNetworks::remove(store_);
 }
 
 Daemon::~Daemon() {

@@ -25,6 +25,8 @@ struct DaemonOptions {
   // Agents on this machine, started and kept by the daemon: the program to run. Empty: agents come
   // by themselves.
   std::vector<std::string> agent_command;
+  // Local agents run their ranks in network namespaces, one for each node (node_networks.h).
+  bool namespaces = false;
   std::uint64_t image_every = 20'000;
 };
 
@@ -55,7 +57,7 @@ class Daemon {
   Status open(DaemonOptions options);
   Status open_secret();
   Status recover(const DaemonOptions& options);
-  void start_agents(const std::vector<std::string>& program);
+  Status start_agents(const DaemonOptions& options);
   int kept_port() const;
 
   std::string store_, secret_file_;

@@ -55,6 +55,7 @@ void Fleet::begin(Brain& brain, Board& board, std::uint64_t term) {
     runs_ = std::make_unique<Runs>(
         cluster_, term, options_.log_root,
         RunsLinks{[this](NodeId node, const Json& message) { send(node, message); },
+                  [this](NodeId node) { return links_[node].view.address; },
                   [this](EventRecord record, std::function<void()> durable) {
                     brain_->post(std::move(record), [this, durable](const Status& status) {
                       if (status.ok()) reactor_->post(durable);
@@ -161,6 +162,7 @@ void Fleet::hello(const std::shared_ptr<Connection>& connection, const Json& mes
   link.expired = false;
   link.view.connected = true;
   link.view.program = fields.text("program");
+  link.view.address = fields.text("address", "");
   link.view.cpu_milli = static_cast<std::uint32_t>(fields.whole("cpu_milli", 0, 1 << 30, 0));
   link.view.memory = fields.whole("memory", 0, std::int64_t{1} << 53, 0);
   link.view.devices = devices->size();

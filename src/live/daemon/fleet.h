@@ -28,7 +28,7 @@ struct FleetOptions {
 struct AgentView {
   bool connected = false;
   Seconds silent_s = 0;
-  std::string program;
+  std::string program, address;
   std::vector<std::string> can;
   std::uint32_t cpu_milli = 0;
   Bytes memory = 0;

@@ -65,7 +65,9 @@ Runs::Run& Runs::open(const JobView& job, const Allocation& held, std::uint32_t 
            {"memory", host != nullptr ? host->memory / static_cast<Bytes>(ranks) : 0},
            {"cpu_milli", host != nullptr ? host->cpu_milli / ranks : 0},
            {"network_limit",
-            host != nullptr ? host->network_limit / static_cast<double>(ranks) : 0.0}});
+            host != nullptr ? host->network_limit / static_cast<double>(ranks) : 0.0},
+           {"network_guarantee",
+            host != nullptr ? host->network_guarantee / static_cast<double>(ranks) : 0.0}});
     }
   }
   return run;
@@ -85,6 +87,7 @@ void Runs::send_start(NodeId node, const Key& key, const Run& run) {
     world += static_cast<int>(its.ranks.size());
     group += other < node;
   }
+  const std::string address = links_.address ? links_.address(run.parts.begin()->first) : "";
   Json environment = {{"WORLD_SIZE", std::to_string(world)},
                       {"LOCAL_WORLD_SIZE", std::to_string(part.ranks.size())},
                       {"GROUP_RANK", std::to_string(group)},
@@ -92,7 +95,7 @@ void Runs::send_start(NodeId node, const Key& key, const Run& run) {
                       {"GROUP_WORLD_SIZE", std::to_string(groups)},
                       {"ROLE_NAME", "default"},
                       {"ROLE_WORLD_SIZE", std::to_string(world)},
-                      {"MASTER_ADDR", "127.0.0.1"},
+                      {"MASTER_ADDR", address.empty() ? "127.0.0.1" : address},
                       {"MASTER_PORT", master_port(key.first, key.second)},
                       {"TORCHELASTIC_RUN_ID", key.first},
                       {"TORCHELASTIC_RESTART_COUNT", std::to_string(key.second - 1)},

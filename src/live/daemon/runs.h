@@ -18,6 +18,8 @@ namespace weft::live {
 // is wanted once a node is back.
 struct RunsLinks {
   std::function<void(NodeId, const nlohmann::json&)> send;
+  // Where ranks of other nodes reach those of this one; empty: on the same machine.
+  std::function<std::string(NodeId)> address;
   // `durable` is called when the event is in the journal.
   std::function<void(EventRecord, std::function<void()> durable)> post;
 };
