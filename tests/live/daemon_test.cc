@@ -214,6 +214,8 @@ TEST(Daemon, WrongRequestsAreRefusedAndChangeNothing) {
       {"POST", "/v1/jobs",
        "{\"spec\": {\"v\": 1, \"name\": \"a\", \"run\": \"true\", \"num_nodes\": 100}}", 400},
       {"POST", "/v1/jobs", deep.c_str(), 400},
+      {"POST", "/v1/jobs",
+       "{\"spec\": {\"v\": 1, \"name\": \"a\", \"run\": \"true\"}, \"dry_run\": \"yes\"}", 400},
       {"PUT", "/v1/jobs", "{}", 405},
       {"GET", "/v1/jobs/nobody", "", 404},
       {"POST", "/v1/jobs/nobody/cancel", "", 404},
@@ -223,7 +225,15 @@ TEST(Daemon, WrongRequestsAreRefusedAndChangeNothing) {
       {"GET", "/", "", 404},
       {"GET", "/v2/jobs", "", 404},
       {"GET", "//////", "", 404},
-      {"DELETE", "/v1/status", "", 404},
+      {"DELETE", "/v1/status", "", 405},
+      {"GET", "/v1/jobs/", "", 404},
+      {"GET", "/v1//jobs", "", 404},
+      {"GET", "/v1/jobs?al=1", "", 400},
+      {"GET", "/v1/jobs?all=1&all=1", "", 400},
+      {"GET", "/v1/events?after=-1", "", 400},
+      {"GET", "/v1/%zz", "", 400},
+      {"GET", "/v1/%00", "", 400},
+      {"GET", "/v1/status", "x", 413},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(std::string(c.method) + " " + c.target);

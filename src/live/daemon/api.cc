@@ -1,5 +1,4 @@
-#include "live/daemon/api.h"
-
+// What is asked of jobs and nodes.
 #include <fmt/format.h>
 #include <sys/types.h>
 
@@ -12,6 +11,7 @@
 
 #include "base/files.h"
 #include "live/daemon/api_answers.h"
+#include "live/daemon/routes.h"
 #include "live/job/job_json.h"
 #include "live/job/submission.h"
 
@@ -61,133 +61,39 @@ Json not_kept(const JobSpec& spec) {
   return names;
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t from = 0;
-  while (from <= text.size()) {
-    const std::size_t to = std::min(text.find(separator, from), text.size());
-    if (to > from) parts.push_back(text.substr(from, to - from));
-    from = to + 1;
-  }
-  return parts;
-}
-
-}  // namespace
-
-Api::Api(Parts parts) : parts_(std::move(parts)) {
-  for (const JobView& job : parts_.board.jobs([](const JobView&) { return true; })) {
-    tenants_.emplace(job.queue, job.tenant);
-  }
-}
-
-TenantId Api::tenant_of(const std::string& queue) {
-  const std::lock_guard lock(mutex_);
-  return tenants_.emplace(queue, static_cast<TenantId>(tenants_.size())).first->second;
-}
-
-void Api::handle(const ApiRequest& request, Answer answer) {
-  Target target;
-  const std::size_t question = request.target.find('?');
-  const std::vector<std::string> path = split(request.target.substr(0, question), '/');
-  if (question != std::string::npos) {
-    for (const std::string& pair : split(request.target.substr(question + 1), '&')) {
-      const std::size_t equals = std::min(pair.find('='), pair.size());
-      target.query[pair.substr(0, equals)] =
-          equals < pair.size() ? pair.substr(equals + 1) : std::string();
-    }
-  }
-  if (path == std::vector<std::string>{"metrics"} && request.method == "GET")
-    return metrics(answer);
-  if (path.size() < 2 || path[0] != "v1") {
-    return answer(error_answer(404, "no such address", "addresses begin with /v1/"));
-  }
-  target.path.assign(path.begin() + 1, path.end());
-  const std::string& what = target.path[0];
-  if (what == "jobs") return jobs(request, target, answer);
-  if (what == "nodes") return nodes(request, target, answer);
-  if (what == "events" && request.method == "GET") return events(target, answer);
-  if (what == "status" && request.method == "GET") return status(answer);
-  if (what == "down" && request.method == "POST") {
-    if (!request.caller.admin)
-      return answer(error_answer(403, "only an administrator may do that"));
-    answer(json_answer(200, {{"stopping", true}}));
-    return parts_.stop();
-  }
-  answer(error_answer(404, "no such address"));
-}
-
-void Api::jobs(const ApiRequest& request, const Target& target, const Answer& answer) {
-  if (target.path.size() > 1) return one_job(request, target, answer);
-  if (request.method == "POST") return submit(request, answer);
-  if (request.method == "GET") return list(target, answer);
-  answer(error_answer(405, "GET and POST are known here"));
-}
-
-void Api::submit(const ApiRequest& request, const Answer& answer) {
-  const Json body = Json::parse(request.body, nullptr, false);
-  if (!body.is_object() || !body.contains("spec")) {
-    return answer(error_answer(400, "the body must be {\"spec\": …}, a job as JSON"));
-  }
-  const auto spec = spec_from_json(body.at("spec"));
-  if (!spec.ok()) return answer(error_answer(400, spec.error().what, spec.error().hint));
-  if (const std::string missing = not_supported(*spec); !missing.empty()) {
-    return answer(error_answer(400, missing + " is not supported by this daemon yet"));
-  }
-  const std::vector<JobSpec> members =
-      spec->array.ranges.empty() ? std::vector<JobSpec>{*spec} : expand_array(*spec);
-  if (members.size() > kMostJobsAtOnce) {
-    return answer(error_answer(400, fmt::format("an array of {} jobs; at most {} at once",
-                                                members.size(), kMostJobsAtOnce)));
-  }
-  const SubmitTime time{parts_.journal.now(), static_cast<double>(std::time(nullptr))};
-  std::vector<EventRecord> records;
-  Json made = Json::array();
-  for (const JobSpec& member : members) {
-    auto submission = make_submission(member, parts_.cluster, tenant_of(member.queue), time);
-    if (!submission.ok()) {
-      return answer(error_answer(400, submission.error().what, submission.error().hint));
-    }
-    const auto uuid = fresh_uuid();
-    if (!uuid.ok()) return answer(error_answer(500, uuid.error().what));
-    EventRecord record;
-    record.event.kind = EventKind::kSubmit;
-    record.event.submission = std::make_shared<const Submission>(std::move(*submission));
-    record.job = JobIdentity{*uuid, request.caller.user, request.caller.uid, request.caller.gid,
-                             to_json(member).dump()};
-    records.push_back(std::move(record));
-    made.push_back({{"uuid", *uuid}, {"name", member.name}});
-  }
-  const Json ignored = not_kept(*spec);
-  if (body.value("dry_run", false)) {
-    return answer(json_answer(200, {{"valid", true}, {"not_kept", ignored}}));
-  }
-  // Answered when the last is durable; records of one array stand together in the journal.
+// Answered when the last is durable; records of one array stand together in the journal.
+void post_all(ApiParts& parts, std::vector<EventRecord> records, Json made,
+              const std::function<void(ApiAnswer)>& answer) {
   struct Shared {
     std::atomic<std::size_t> left;
     std::atomic<bool> failed = false;
     std::string why;
+    Json made;
   };
   const auto shared = std::make_shared<Shared>();
   shared->left = records.size();
+  shared->made = std::move(made);
   for (EventRecord& record : records) {
-    parts_.brain.post(
+    parts.brain.post(
         std::move(record),
-        [shared, answer, made, ignored](const Status& status) {
+        [shared, answer](const Status& status) {
           if (!status.ok() && !shared->failed.exchange(true)) shared->why = status.error().text();
           if (--shared->left > 0) return;
           if (shared->failed) return answer(error_answer(503, "not accepted: " + shared->why));
-          answer(json_answer(201, {{"jobs", made}, {"not_kept", ignored}}));
+          answer(json_answer(201, shared->made));
         },
         DurableJournal::Weight::kMayFail);
   }
 }
 
-Json Api::view_of(const JobView& job) const {
+}  // namespace
+
+Json view_of(const ApiParts& parts, const JobView& job) {
   Json nodes = Json::array();
   NodeId last = kNoNode;
   for (const DeviceShare& share : job.held.devices) {
-    const NodeId node = parts_.cluster.node_of(share.device);
-    if (node != last) nodes.push_back(parts_.cluster.nodes[node].name);
+    const NodeId node = parts.cluster.node_of(share.device);
+    if (node != last) nodes.push_back(parts.cluster.nodes[node].name);
     last = node;
   }
   return {{"uuid", job.identity.uuid},
@@ -210,66 +116,106 @@ Json Api::view_of(const JobView& job) const {
           {"rate", job.rate}};
 }
 
-void Api::list(const Target& target, const Answer& answer) {
-  const bool all = target.query.contains("all");
-  const auto user = target.query.find("user");
+namespace handlers {
+
+void submit_job(ApiParts& parts, const ApiCall& call) {
+  const ApiRequest& request = call.request;
+  const auto& answer = call.answer;
+  const Json body = Json::parse(request.body, nullptr, false);
+  if (!body.is_object() || !body.contains("spec")) {
+    return answer(error_answer(400, "the body must be {\"spec\": …}, a job as JSON"));
+  }
+  const Json dry_run = body.value("dry_run", Json(false));
+  if (!dry_run.is_boolean()) return answer(error_answer(400, "dry_run must be true or false"));
+  const auto spec = spec_from_json(body.at("spec"));
+  if (!spec.ok()) return answer(error_answer(400, spec.error().what, spec.error().hint));
+  if (const std::string missing = not_supported(*spec); !missing.empty()) {
+    return answer(error_answer(400, missing + " is not supported by this daemon yet"));
+  }
+  const std::vector<JobSpec> members =
+      spec->array.ranges.empty() ? std::vector<JobSpec>{*spec} : expand_array(*spec);
+  if (members.size() > kMostJobsAtOnce) {
+    return answer(error_answer(400, fmt::format("an array of {} jobs; at most {} at once",
+                                                members.size(), kMostJobsAtOnce)));
+  }
+  const SubmitTime time{parts.journal.now(), static_cast<double>(std::time(nullptr))};
+  std::vector<EventRecord> records;
+  Json made = Json::array();
+  for (const JobSpec& member : members) {
+    auto submission =
+        make_submission(member, parts.cluster, parts.tenants.number_of(member.queue), time);
+    if (!submission.ok()) {
+      return answer(error_answer(400, submission.error().what, submission.error().hint));
+    }
+    const auto uuid = fresh_uuid();
+    if (!uuid.ok()) return answer(error_answer(500, uuid.error().what));
+    EventRecord record;
+    record.event.kind = EventKind::kSubmit;
+    record.event.submission = std::make_shared<const Submission>(std::move(*submission));
+    record.job = JobIdentity{*uuid, request.caller.user, request.caller.uid, request.caller.gid,
+                             to_json(member).dump()};
+    records.push_back(std::move(record));
+    made.push_back({{"uuid", *uuid}, {"name", member.name}});
+  }
+  const Json ignored = not_kept(*spec);
+  if (dry_run.get<bool>()) {
+    return answer(json_answer(200, {{"valid", true}, {"not_kept", ignored}}));
+  }
+  post_all(parts, std::move(records), {{"jobs", made}, {"not_kept", ignored}}, answer);
+}
+
+void list_jobs(ApiParts& parts, const ApiCall& call) {
+  const bool all = call.flag("all");
+  const std::string user = call.text("user");
   const auto chosen = [&](const JobView& job) {
-    return (all || !has_ended(job.standing)) &&
-           (user == target.query.end() || job.identity.user == user->second);
+    return (all || !has_ended(job.standing)) && (user.empty() || job.identity.user == user);
   };
   Json rows = Json::array();
-  for (const JobView& job : parts_.board.jobs(chosen)) rows.push_back(view_of(job));
-  answer(json_answer(200, {{"now_s", parts_.journal.now()}, {"jobs", rows}}));
+  for (const JobView& job : parts.board.jobs(chosen)) rows.push_back(view_of(parts, job));
+  call.answer(json_answer(200, {{"now_s", parts.journal.now()}, {"jobs", rows}}));
 }
 
-void Api::one_job(const ApiRequest& request, const Target& target, const Answer& answer) {
-  const auto job = parts_.board.find(target.path[1]);
-  if (!job) return answer(error_answer(404, fmt::format("no job '{}'", target.path[1])));
-  const std::string verb = target.path.size() > 2 ? target.path[2] : "";
-  if (verb.empty() && request.method == "GET") {
-    Json view = view_of(*job);
-    view["spec"] = Json::parse(job->identity.spec, nullptr, false);
-    view["now_s"] = parts_.journal.now();
-    return answer(json_answer(200, view));
-  }
-  if (!request.caller.admin && request.caller.uid != job->identity.uid) {
-    return answer(error_answer(403, fmt::format("{} belongs to {}, not to {}", job->name,
-                                                job->identity.user, request.caller.user)));
-  }
-  if (verb == "logs" && request.method == "GET") return log_part(target, *job, answer);
-  if (verb == "cancel" && request.method == "POST") return cancel(request, *job, answer);
-  if (verb == "signal" && request.method == "POST") {
-    const std::uint64_t number = number_of(target.query, "number", 0);
-    if (number < 1 || number > 64) return answer(error_answer(400, "number must be from 1 to 64"));
-    parts_.fleet.signal(job->identity.uuid, static_cast<int>(number));
-    return answer(json_answer(202, {{"sent", true}}));
-  }
-  answer(error_answer(404, "no such address"));
+void show_job(ApiParts& parts, const ApiCall& call) {
+  Json view = view_of(parts, *call.job);
+  view["spec"] = Json::parse(call.job->identity.spec, nullptr, false);
+  view["now_s"] = parts.journal.now();
+  call.answer(json_answer(200, view));
 }
 
-void Api::cancel(const ApiRequest& request, const JobView& job, const Answer& answer) {
+void signal_job(ApiParts& parts, const ApiCall& call) {
+  const std::uint64_t number = call.number("number", 0);
+  if (number < 1 || number > 64) {
+    return call.answer(error_answer(400, "number must be from 1 to 64"));
+  }
+  parts.fleet.signal(call.job->identity.uuid, static_cast<int>(number));
+  call.answer(json_answer(202, {{"sent", true}}));
+}
+
+void cancel_job(ApiParts& parts, const ApiCall& call) {
+  const JobView& job = *call.job;
   if (has_ended(job.standing)) {
-    return answer(error_answer(
+    return call.answer(error_answer(
         409, fmt::format("{} has {}", job.name, kStandingNames[static_cast<int>(job.standing)])));
   }
   EventRecord record;
   record.event.kind = EventKind::kWithdraw;
   record.event.job = job.id;
-  record.why = "cancelled by " + request.caller.user;
-  parts_.brain.post(
+  record.why = "cancelled by " + call.request.caller.user;
+  parts.brain.post(
       std::move(record),
-      [answer](const Status& status) {
+      [answer = call.answer](const Status& status) {
         answer(status.ok() ? json_answer(200, {{"cancelled", true}})
                            : error_answer(503, status.error().text()));
       },
       DurableJournal::Weight::kMayFail);
 }
 
-void Api::log_part(const Target& target, const JobView& job, const Answer& answer) {
-  const std::uint64_t rank = number_of(target.query, "rank", 0);
-  const std::uint64_t offset = number_of(target.query, "offset", 0);
+void job_log(ApiParts& parts, const ApiCall& call) {
+  const JobView& job = *call.job;
+  const std::uint64_t rank = call.number("rank", 0);
+  const std::uint64_t offset = call.number("offset", 0);
   const std::string path =
-      fmt::format("{}/{}/rank-{}.log", parts_.log_root, job.identity.uuid, rank);
+      fmt::format("{}/{}/rank-{}.log", parts.log_root, job.identity.uuid, rank);
   std::FILE* file = std::fopen(path.c_str(), "re");
   std::string text;
   if (file != nullptr) {
@@ -278,39 +224,27 @@ void Api::log_part(const Target& target, const JobView& job, const Answer& answe
     text.resize(there ? std::fread(text.data(), 1, text.size(), file) : 0);
     std::fclose(file);
   }
-  answer(json_answer(200, {{"rank", rank},
-                           {"offset", offset},
-                           {"next", offset + text.size()},
-                           {"text", text},
-                           {"ended", has_ended(job.standing)}}));
+  call.answer(json_answer(200, {{"rank", rank},
+                                {"offset", offset},
+                                {"next", offset + text.size()},
+                                {"text", text},
+                                {"ended", has_ended(job.standing)}}));
 }
 
-void Api::nodes(const ApiRequest& request, const Target& target, const Answer& answer) {
-  if (target.path.size() == 3 && request.method == "POST") {
-    const std::vector<Node>& all = parts_.cluster.nodes;
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const Node& node) { return node.name == target.path[1]; });
-    if (found == all.end()) {
-      return answer(error_answer(404, fmt::format("no node '{}'", target.path[1])));
-    }
-    return change_node(request, static_cast<NodeId>(found - all.begin()), target.path[2], answer);
-  }
-  if (target.path.size() != 1 || request.method != "GET") {
-    return answer(error_answer(404, "no such address"));
-  }
-  const std::vector<AgentView> agents = parts_.fleet.agents();
-  std::vector<std::uint32_t> used(parts_.cluster.nodes.size(), 0);
-  for (const JobView& job : parts_.board.jobs([](const JobView& v) { return !v.held.empty(); })) {
+void list_nodes(ApiParts& parts, const ApiCall& call) {
+  const std::vector<AgentView> agents = parts.fleet.agents();
+  std::vector<std::uint32_t> used(parts.cluster.nodes.size(), 0);
+  for (const JobView& job : parts.board.jobs([](const JobView& v) { return !v.held.empty(); })) {
     for (const DeviceShare& share : job.held.devices) {
-      used[parts_.cluster.node_of(share.device)] += share.milli;
+      used[parts.cluster.node_of(share.device)] += share.milli;
     }
   }
   Json rows = Json::array();
-  for (NodeId id = 0; id < parts_.cluster.nodes.size(); ++id) {
-    const Node& node = parts_.cluster.nodes[id];
-    const NodeView view = parts_.board.node(id);
+  for (NodeId id = 0; id < parts.cluster.nodes.size(); ++id) {
+    const Node& node = parts.cluster.nodes[id];
+    const NodeView view = parts.board.node(id);
     rows.push_back({{"node", node.name},
-                    {"type", parts_.cluster.types[node.type].name},
+                    {"type", parts.cluster.types[node.type].name},
                     {"devices", node.devices},
                     {"devices_used", static_cast<double>(used[id]) / kWhole},
                     {"in_service", view.in_service},
@@ -320,32 +254,39 @@ void Api::nodes(const ApiRequest& request, const Target& target, const Answer& a
                     {"silent_s", agents[id].silent_s},
                     {"can", agents[id].can}});
   }
-  answer(json_answer(200, {{"nodes", rows}}));
+  call.answer(json_answer(200, {{"nodes", rows}}));
 }
 
-void Api::change_node(const ApiRequest& request, NodeId node, const std::string& verb,
-                      const Answer& answer) {
-  if (!request.caller.admin) return answer(error_answer(403, "only an administrator may do that"));
+namespace {
+
+void change_node(ApiParts& parts, const ApiCall& call, EventKind kind, const char* verb,
+                 Seconds value = 0) {
   EventRecord record;
-  record.event.node = node;
-  if (verb == "drain") {
-    record.event.kind = EventKind::kNodeNotice;
-    record.event.value = kNever;
-    record.why = fmt::format("{} by {}", kDrained, request.caller.user);
-  } else if (verb == "undrain") {
-    record.event.kind = EventKind::kNodeUp;
-    record.why = fmt::format("{} by {}", kUndrained, request.caller.user);
-  } else if (verb == "fence") {
-    record.event.kind = EventKind::kNodeNotice;
-    record.why = "fenced by " + request.caller.user;
-    parts_.fleet.fence(node, record.why);
-  } else {
-    return answer(error_answer(404, "drain, undrain and fence are known"));
-  }
-  parts_.brain.post(std::move(record), [answer, verb](const Status& status) {
-    answer(status.ok() ? json_answer(200, {{verb, true}})
+  record.event.node = call.node;
+  record.event.kind = kind;
+  record.event.value = value;
+  record.why = fmt::format("{} by {}", verb, call.request.caller.user);
+  parts.brain.post(std::move(record), [answer = call.answer](const Status& status) {
+    answer(status.ok() ? json_answer(200, {{"done", true}})
                        : error_answer(503, status.error().text()));
   });
 }
+
+}  // namespace
+
+void drain_node(ApiParts& parts, const ApiCall& call) {
+  change_node(parts, call, EventKind::kNodeNotice, kDrained, kNever);
+}
+
+void undrain_node(ApiParts& parts, const ApiCall& call) {
+  change_node(parts, call, EventKind::kNodeUp, kUndrained);
+}
+
+void fence_node(ApiParts& parts, const ApiCall& call) {
+  parts.fleet.fence(call.node, "fenced by " + call.request.caller.user);
+  change_node(parts, call, EventKind::kNodeNotice, "fenced");
+}
+
+}  // namespace handlers
 
 }  // namespace weft::live

@@ -1,7 +1,6 @@
 // Answers and questions of the interface in the form they have on the wire.
 #pragma once
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -24,17 +23,12 @@ inline nlohmann::json maybe(Seconds at) {
   return at == kNever ? nlohmann::json() : nlohmann::json(at);
 }
 
-// A whole number of the query, or `otherwise`.
-inline std::uint64_t number_of(const std::map<std::string, std::string>& query, const char* name,
-                               std::uint64_t otherwise) {
-  const auto found = query.find(name);
-  if (found == query.end() || found->second.empty() || found->second.size() > 18) return otherwise;
-  std::uint64_t number = 0;
-  for (const char c : found->second) {
-    if (c < '0' || c > '9') return otherwise;
-    number = number * 10 + static_cast<std::uint64_t>(c - '0');
-  }
-  return number;
+// May the caller do with the job what its owner may?
+inline bool owns(const Caller& caller, const JobView& job) {
+  return caller.may(Role::kAdmin) || caller.uid == job.identity.uid;
 }
+
+// A job as it is shown.
+nlohmann::json view_of(const ApiParts& parts, const JobView& job);
 
 }  // namespace weft::live

@@ -1,44 +1,48 @@
 // How the cluster fares, for people and for monitors.
 #include <fmt/format.h>
 
-#include "live/daemon/api.h"
 #include "live/daemon/api_answers.h"
+#include "live/daemon/routes.h"
 
 namespace weft::live {
 
-void Api::events(const Target& target, const Answer& answer) {
+namespace handlers {
+
+using Json = nlohmann::json;
+
+void list_events(ApiParts& parts, const ApiCall& call) {
   Json rows = Json::array();
-  for (const StoryLine& line : parts_.board.story_after(number_of(target.query, "after", 0))) {
+  for (const StoryLine& line : parts.board.story_after(call.number("after", 0))) {
     rows.push_back(
         {{"number", line.number}, {"at_s", line.at}, {"job", line.uuid}, {"what", line.what}});
   }
-  answer(json_answer(200, {{"events", rows}}));
+  call.answer(json_answer(200, {{"events", rows}}));
 }
 
-void Api::status(const Answer& answer) {
-  const Brain::Health health = parts_.brain.health();
+void status(ApiParts& parts, const ApiCall& call) {
+  const Brain::Health health = parts.brain.health();
   std::map<std::string, int> count;
-  for (const JobView& job : parts_.board.jobs([](const JobView&) { return true; })) {
+  for (const JobView& job : parts.board.jobs([](const JobView&) { return true; })) {
     ++count[kStandingNames[static_cast<int>(job.standing)]];
   }
-  const Seconds full = parts_.journal.full_since();
-  answer(json_answer(200, {{"term", parts_.journal.term()},
-                           {"policy", parts_.policy},
-                           {"cluster", parts_.cluster.text},
-                           {"now_s", parts_.journal.now()},
-                           {"records", parts_.journal.last_seq()},
-                           {"decisions", health.decisions},
-                           {"last_round_s", health.last_s},
-                           {"worst_round_s", health.worst_s},
-                           {"disk_full_since_s", maybe(full)},
-                           {"jobs", count}}));
+  const Seconds full = parts.journal.full_since();
+  call.answer(json_answer(200, {{"term", parts.journal.term()},
+                                {"policy", parts.policy},
+                                {"cluster", parts.cluster.text},
+                                {"now_s", parts.journal.now()},
+                                {"records", parts.journal.last_seq()},
+                                {"decisions", health.decisions},
+                                {"last_round_s", health.last_s},
+                                {"worst_round_s", health.worst_s},
+                                {"disk_full_since_s", maybe(full)},
+                                {"jobs", count}}));
 }
 
-void Api::metrics(const Answer& answer) {
-  const Brain::Health health = parts_.brain.health();
+void metrics(ApiParts& parts, const ApiCall& call) {
+  const Brain::Health health = parts.brain.health();
   std::map<std::string, int> count;
   double used = 0;
-  for (const JobView& job : parts_.board.jobs([](const JobView&) { return true; })) {
+  for (const JobView& job : parts.board.jobs([](const JobView&) { return true; })) {
     ++count[kStandingNames[static_cast<int>(job.standing)]];
     used += job.held.device_count();
   }
@@ -50,15 +54,22 @@ void Api::metrics(const Answer& answer) {
   for (const char* name : kStandingNames) {
     text += fmt::format("weft_jobs{{state=\"{}\"}} {}\n", name, count[name]);
   }
-  add("weft_devices", "gauge", parts_.cluster.device_count());
+  add("weft_devices", "gauge", parts.cluster.device_count());
   add("weft_devices_allocated", "gauge", used);
   add("weft_decisions_total", "counter", static_cast<double>(health.decisions));
   add("weft_round_seconds", "gauge", health.last_s);
   add("weft_round_seconds_worst", "gauge", health.worst_s);
   add("weft_inbox", "gauge", static_cast<double>(health.inbox));
-  add("weft_journal_records", "counter", static_cast<double>(parts_.journal.last_seq()));
-  add("weft_term", "counter", static_cast<double>(parts_.journal.term()));
-  answer({200, text, "text/plain; version=0.0.4"});
+  add("weft_journal_records", "counter", static_cast<double>(parts.journal.last_seq()));
+  add("weft_term", "counter", static_cast<double>(parts.journal.term()));
+  call.answer({200, text, "text/plain; version=0.0.4"});
 }
+
+void down(ApiParts& parts, const ApiCall& call) {
+  call.answer(json_answer(200, {{"stopping", true}}));
+  parts.stop();
+}
+
+}  // namespace handlers
 
 }  // namespace weft::live

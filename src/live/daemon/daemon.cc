@@ -122,9 +122,9 @@ Status Daemon::open(DaemonOptions options) {
   });
   fleet_->begin(*brain_, *board_, journal_->term());
   brain_->begin();
-  api_ = std::make_unique<Api>(Api::Parts{cluster_, *brain_, *board_, *fleet_, *journal_,
-                                          options.policy_text, path_in(store_, "logs"),
-                                          [this] { asked_to_stop_ = true; }});
+  api_ = std::make_unique<Api>(ApiParts{cluster_, *brain_, *board_, *fleet_, *journal_, tenants_,
+                                        options.policy_text, path_in(store_, "logs"),
+                                        [this] { asked_to_stop_ = true; }});
   auto server = HttpServer::open(
       socket_of(store_), [this](const ApiRequest& request, std::function<void(ApiAnswer)> answer) {
         api_->handle(request, std::move(answer));

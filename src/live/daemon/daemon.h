@@ -74,6 +74,7 @@ class Daemon {
   std::unique_ptr<Fleet> fleet_;
   std::unique_ptr<DurableJournal> journal_;
   std::unique_ptr<Brain> brain_;
+  Tenants tenants_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> server_;
   std::unique_ptr<LocalAgents> agents_;

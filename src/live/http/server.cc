@@ -54,7 +54,8 @@ class Session : public std::enable_shared_from_this<Session> {
     ucred peer = {};
     socklen_t size = sizeof peer;
     if (getsockopt(stream_.socket().native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
-      caller_ = {peer.uid, peer.gid, name_of_user(peer.uid), peer.uid == 0 || peer.uid == getuid()};
+      caller_ = {peer.uid, peer.gid, name_of_user(peer.uid),
+                 peer.uid == 0 || peer.uid == getuid() ? Role::kAdmin : Role::kUser};
       known_ = true;
     }
   }
@@ -103,6 +104,7 @@ class Session : public std::enable_shared_from_this<Session> {
     response_->version(11);
     response_->set(http::field::content_type, answer.type);
     response_->set(http::field::cache_control, "no-store");
+    if (!answer.allow.empty()) response_->set(http::field::allow, answer.allow);
     response_->keep_alive(keep_);
     response_->body() = answer.body;
     response_->prepare_payload();
