@@ -120,8 +120,9 @@ Result<std::shared_ptr<Group>> LiveGroup::subgroup(const std::vector<int>& ranks
                              fmt::join(ranks, ", "), size - 1),
                  ""};
   }
-  // The same number on all ranks: from the list and how many were made before.
-  std::uint32_t id = 2166136261u ^ ++subgroups_;
+  // The same number on all its ranks: from the list and how many were made of it before. Groups of
+  // other lists do not count, because not every rank has heard of them.
+  std::uint32_t id = 2166136261u ^ ++subgroups_[sorted];
   for (const int rank : sorted) id = (id ^ static_cast<std::uint32_t>(rank + 1)) * 16777619u;
   id |= 1;  // 0 is the whole group
   job_->engine().begin_epoch(id, membership().epoch());
@@ -136,7 +137,7 @@ Result<Membership> LiveGroup::reform(Seconds deadline_s) {
   const auto view = job_->reform(deadline_s);
   if (!view.ok()) return view.error();
   adopt({});
-  subgroups_ = 0;
+  subgroups_.clear();
   return membership();
 }
 

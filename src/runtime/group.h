@@ -131,7 +131,7 @@ class Group {
                                 const CallOptions& = {}) = 0;
   virtual Status barrier_now(const CallOptions& = {}) = 0;
 
-  // A group of some of the ranks, which all call it, in the same order, with the same list.
+  // A group of some of the ranks, which all call it with the same list; others need not know of it.
   // A change of membership breaks it.
   virtual Result<std::shared_ptr<Group>> subgroup(const std::vector<int>& ranks) = 0;
 

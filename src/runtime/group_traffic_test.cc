@@ -105,6 +105,25 @@ TEST_P(GroupTraffic, SubGroupsWorkBesideTheWholeGroup) {
   });
 }
 
+TEST_P(GroupTraffic, SubGroupsOfOthersDoNotCount) {
+  Ranks world(3, GetParam());
+  world.start();
+  world.run([](int rank, Group& group) {
+    // Rank 0 has made another one before; rank 1 has not heard of that.
+    if (rank != 1) {
+      ASSERT_TRUE(group.subgroup({0, 2}).ok());
+    }
+    if (rank == 2) return;
+    const auto pair = group.subgroup({0, 1});
+    ASSERT_TRUE(pair.ok());
+    Floats values(100, static_cast<float>(rank + 1));
+    CallOptions call;
+    call.deadline_s = 10;
+    expect_done(sum(**pair, values, call)->wait());
+    expect_all(values, 3.0f);
+  });
+}
+
 TEST_P(GroupTraffic, LongVectorsNeedManySlices) {
   Ranks world(3, GetParam());
   world.base.encrypt = GetParam() == Way::kTcp;

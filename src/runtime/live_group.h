@@ -149,7 +149,7 @@ class LiveGroup : public Group {
   // By operation, size class and whether any order of additions will do.
   std::map<std::tuple<Operation, int, bool>, Choice> choices_;
   Programs programs_;
-  std::uint32_t subgroups_ = 0;
+  std::map<std::vector<int>, std::uint32_t> subgroups_;  // made so far, by ranks
 };
 
 }  // namespace weft::runtime

@@ -1,0 +1,255 @@
+"""The training jobs of ``weft demo``: a network of fully connected layers learns a fixed random one.
+
+Under an agent of the cluster, ``python3 -m weft.demo_training --model medium --batches 300`` trains on
+all ranks of the job until they have taken 300 batches together. ``--calibrate FILE`` measures instead,
+for every model and every way of exchanging gradients, how long a step takes, and writes it to FILE.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+import weft.torch  # noqa: F401  (registers the back end)
+from weft import progress
+from weft.elastic import save_atomically
+
+# Layers and examples in a batch of one rank.
+MODELS: Dict[str, Dict[str, int]] = {
+    "small": {"width": 256, "layers": 4, "batch": 32},
+    "medium": {"width": 512, "layers": 3, "batch": 16},
+    "large": {"width": 768, "layers": 3, "batch": 8},
+}
+INPUTS, OUTPUTS = 64, 10
+PLAIN = "ddp"  # DistributedDataParallel on gloo
+CHECKPOINT_EVERY_S = 3.0
+PERIOD = 4  # of the ways that do not exchange at every step
+
+
+class Stop(Exception):
+    """Somebody wants the devices."""
+
+
+def layers_of(name: str) -> nn.Module:
+    facts = MODELS[name]
+    sizes = [INPUTS] + [facts["width"]] * facts["layers"]
+    parts: List[nn.Module] = []
+    for before, after in zip(sizes, sizes[1:]):
+        parts += [nn.Linear(before, after), nn.ReLU()]
+    return nn.Sequential(*parts, nn.Linear(sizes[-1], OUTPUTS))
+
+
+def gradient_bytes(model: nn.Module) -> int:
+    return sum(4 * p.numel() for p in model.parameters())
+
+
+class Examples:
+    """Batches that every rank draws for itself, the same ones in every run."""
+
+    def __init__(self, batch: int) -> None:
+        teacher = torch.Generator().manual_seed(7)
+        self._weights = torch.randn(INPUTS, OUTPUTS, generator=teacher)
+        self._batch = batch
+
+    def draw(self, number: int) -> Any:
+        source = torch.Generator().manual_seed(1_000 + number)
+        inputs = torch.randn(self._batch, INPUTS, generator=source)
+        return inputs, (inputs @ self._weights).argmax(dim=1)
+
+
+class Job:
+    """One model, its optimizer, and what keeps its ranks together."""
+
+    def __init__(self, name: str, way: str, group: Optional[Any] = None) -> None:
+        torch.manual_seed(3)
+        self.plain = layers_of(name)
+        self.bytes = gradient_bytes(self.plain)
+        self.examples = Examples(MODELS[name]["batch"])
+        self.optimizer = torch.optim.SGD(self.plain.parameters(), lr=0.02, momentum=0.9)
+        self.loss = nn.CrossEntropyLoss()
+        self.model = self._together(way, group)
+
+    def _together(self, way: str, group: Optional[Any]) -> nn.Module:
+        if way == "none" or not dist.is_initialized() or dist.get_world_size() == 1:
+            return self.plain
+        if way == PLAIN:
+            return nn.parallel.DistributedDataParallel(self.plain, process_group=group)
+        codec, sync = way.split("/")
+        return weft.torch.wrap(self.plain, codec=codec, sync=sync, optimizer=self.optimizer,
+                               group=group)
+
+    def step(self, number: int) -> float:
+        inputs, labels = self.examples.draw(number)
+        self.optimizer.zero_grad()
+        loss = self.loss(self.model(inputs), labels)
+        loss.backward()
+        self.optimizer.step()
+        return float(loss)
+
+
+def seconds_alive() -> float:
+    """Since the process began, by the kernel's clock."""
+    with open("/proc/self/stat") as stat:
+        began = int(stat.read().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - began
+
+
+def timed(step: Callable[[int], Any], seconds: float, group: Optional[Any] = None) -> float:
+    """Seconds of one step: the mean of those that fit into ``seconds``, after some that warm up.
+
+    As many as are a multiple of the period of every way.
+    """
+    for number in range(PERIOD):
+        step(number)
+    begin = time.monotonic()
+    count, going = 0, True
+    while going:
+        for _ in range(PERIOD):
+            count += 1
+            step(count)
+        going = time.monotonic() - begin < seconds
+        if group is not None:  # all ranks take the same number of steps
+            vote = torch.tensor([float(going)])
+            dist.all_reduce(vote, op=dist.ReduceOp.MIN, group=group)
+            going = vote.item() > 0
+    return (time.monotonic() - begin) / count
+
+
+def calibrate(path: str, ways: List[str], seconds: float) -> None:
+    """On four nodes with two devices each: ranks 2i and 2i + 1 are on node i.
+
+    Each phase has several groups at work that share neither devices nor links.
+    """
+    dist.init_process_group("weft")
+    rank = dist.get_rank()
+    ready = seconds_alive()
+    names = list(MODELS)
+    phases = [
+        [([each], [names[each % len(names)]]) for each in range(8)],
+        [([0, 2], ["large"]), ([4, 6], ["small", "medium"])],
+        [([0, 1], ["small"]), ([2, 3], ["medium"]), ([4, 5], ["large"])],
+        [([0, 1, 2, 3], ["large"]), ([4, 5, 6, 7], ["small", "medium"])],
+    ]
+    rows = []
+    for phase in phases:
+        for ranks, models in phase:
+            if len(ranks) == 1:
+                if rank in ranks:
+                    rows += [_row(name, "none", ranks, seconds) for name in models]
+                continue
+            gloo = dist.new_group(ranks, backend="gloo")
+            own = dist.new_group(ranks)
+            if rank not in ranks:
+                continue
+            for name in models:
+                for way in ways:
+                    rows.append(_row(name, way, ranks, seconds, gloo if way == PLAIN else own))
+        dist.barrier()
+    everything: List[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everything, rows if rank in (0, 1, 2, 4) else [])
+    if rank == 0:
+        report = {"ready_s": ready, "rows": [row for rows in everything for row in rows]}
+        with open(path + ".new", "w") as out:
+            json.dump(report, out)
+        os.replace(path + ".new", path)
+    dist.barrier()
+
+
+def _row(name: str, way: str, ranks: List[int], seconds: float,
+         group: Optional[Any] = None) -> Dict[str, Any]:
+    job = Job(name, way, group)
+    nodes = len({each // 2 for each in ranks})
+    row = {"model": name, "way": way, "ranks": len(ranks), "nodes": nodes, "bytes": job.bytes,
+           "step_s": timed(job.step, seconds, group)}
+    print(json.dumps(row), flush=True)
+    return row
+
+
+def checkpoint_path() -> Optional[str]:
+    folder = os.environ.get("WEFT_CHECKPOINT_DIR")
+    if not folder:
+        return None
+    os.makedirs(folder, exist_ok=True)
+    return os.path.join(folder, "checkpoint.pt")
+
+
+def train(name: str, batches: int, way: str) -> float:
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    rank = int(os.environ.get("RANK", "0"))
+    if world > 1:
+        dist.init_process_group("gloo" if way == PLAIN else "weft")
+    job = Job(name, way)
+    path = checkpoint_path()
+    done = 0
+    if path and os.path.exists(path):
+        state = torch.load(path)
+        job.plain.load_state_dict(state["model"])
+        job.optimizer.load_state_dict(state["optimizer"])
+        done = state["done"]
+    stopping = []
+    signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
+
+    def save() -> None:
+        if path and rank == 0:
+            save_atomically({"model": job.plain.state_dict(), "done": done,
+                             "optimizer": job.optimizer.state_dict()}, path)
+
+    loss = float("nan")
+    saved_at = time.monotonic()
+    print(f"rank {rank} of {world}: {name}, {way}, from batch {done}", flush=True)
+    while done < batches:
+        try:
+            loss = job.step(done + rank)
+        except RuntimeError:
+            if not stopping:  # else a rank that stopped earlier is missed
+                raise
+        else:
+            done += world
+        if stopping:
+            save()
+            raise Stop
+        if rank == 0:
+            progress.report(step=done, loss=loss, work=done)
+        if time.monotonic() - saved_at > CHECKPOINT_EVERY_S:
+            saved_at = time.monotonic()
+            save()
+    if hasattr(job.model, "finish"):
+        job.model.finish()  # ranks that drifted apart agree once more
+    if world > 1:
+        dist.barrier()  # nobody goes while another still needs it
+    return loss
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", choices=sorted(MODELS), default="small")
+    parser.add_argument("--batches", type=int, default=100, help="of all ranks together")
+    parser.add_argument("--plain", action="store_true", help="DistributedDataParallel on gloo")
+    parser.add_argument("--calibrate", metavar="FILE")
+    parser.add_argument("--ways", default=PLAIN, help="codec/sync, by commas")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if options.calibrate:
+        calibrate(options.calibrate, options.ways.split(","), options.seconds)
+        return 0
+    codec, sync = os.environ.get("WEFT_CODEC", "none"), os.environ.get("WEFT_SYNC", "bsp")
+    try:
+        loss = train(options.model, options.batches, PLAIN if options.plain else f"{codec}/{sync}")
+    except Stop:
+        return 143
+    print(f"done: loss {loss:.4f}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # the interpreter's slow farewell would hold the devices; ranks have met
