@@ -25,7 +25,9 @@ class Draft {
   const State& state() const { return *state_; }
   Seconds now() const { return state_->now; }
 
-  // Gives a waiting job its devices. Requires: kWaiting; everything in `allocation` is free.
+  // Gives a waiting job its devices. Of the entries of its menu that ask for the same as that of
+  // `allocation` (another codec, another sync mode) it gets the one believed fastest there.
+  // Requires: kWaiting; everything in `allocation` is free.
   void start(JobId job, Allocation allocation);
   // Takes everything from a placed job and returns what it held. Requires: kPlaced.
   Allocation stop(JobId job);

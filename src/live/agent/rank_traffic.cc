@@ -80,15 +80,15 @@ Status RankTraffic::set(const std::string& group, int number, const TrafficShare
   const double most = share.limit > 0 ? std::min(share.limit, link_) : link_;
   // Something must be guaranteed to every class.
   const double least = std::min(most, std::max(share.guarantee, link_ / 100));
-  const Status made =
-      tc(fmt::format("class replace dev {} parent 1:ffff classid 1:{:x} htb rate {}bps ceil {}bps "
-                     "burst {} cburst {} quantum 3000",
-                     interface_, number, std::llround(least), std::llround(most), kBurstBytes,
-                     kBurstBytes));
+  const Status made = tc(fmt::format(
+      "class replace dev {} parent 1:ffff classid 1:{:x} htb rate {}bps ceil {}bps "
+      "burst {} cburst {} quantum 3000",
+      interface_, number, std::llround(least), std::llround(most), kBurstBytes, kBurstBytes));
   if (!made.ok()) return made;
   const auto queue = std::max<long long>(2 * kBurstBytes, std::llround(most * kQueueS));
-  const Status queued = tc(fmt::format("qdisc replace dev {} parent 1:{:x} handle {:x}: bfifo limit {}",
-                                       interface_, number, number + 1, queue));
+  const Status queued =
+      tc(fmt::format("qdisc replace dev {} parent 1:{:x} handle {:x}: bfifo limit {}", interface_,
+                     number, number + 1, queue));
   if (!queued.ok()) return queued;
   return mark(group, (1U << 16) | static_cast<std::uint32_t>(number));
 }

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "live/agent/rank_traffic.h"
 #include "live/agent/control_groups.h"
 #include "live/agent/folder.h"
 #include "live/agent/keeper_port.h"
 #include "live/agent/node_facts.h"
 #include "live/agent/rank_setup.h"
+#include "live/agent/rank_traffic.h"
 #include "live/agent/run_order.h"
 #include "runtime/net/reactor.h"
 

@@ -13,6 +13,7 @@
 #include "live/daemon/api_answers.h"
 #include "live/daemon/routes.h"
 #include "live/job/job_json.h"
+#include "live/job/profile.h"
 #include "live/job/submission.h"
 
 namespace weft::live {
@@ -146,6 +147,12 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
         make_submission(member, parts.cluster, parts.tenants.number_of(member.queue), time);
     if (!submission.ok()) {
       return answer(error_answer(400, submission.error().what, submission.error().hint));
+    }
+    if (body.contains("profile")) {
+      const auto profile = profile_from_json(body.at("profile"));
+      const Status applied =
+          profile.ok() ? apply_profile(*profile, member, *submission) : profile.error();
+      if (!applied.ok()) return answer(error_answer(400, "profile: " + applied.error().what));
     }
     const auto uuid = fresh_uuid();
     if (!uuid.ok()) return answer(error_answer(500, uuid.error().what));

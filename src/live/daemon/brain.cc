@@ -121,6 +121,7 @@ Status Brain::recover() {
     };
     switch (record.kind) {
       case RecordKind::kNothing:
+      case RecordKind::kNote:
         return {};
       case RecordKind::kEvent: {
         auto event = from_bytes<EventRecord>(record.body);

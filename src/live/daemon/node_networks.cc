@@ -103,9 +103,8 @@ Status make_links(const std::string& store, const std::vector<NodeNetwork>& netw
     if (const Status made = run_lines("tc", hub, ports, store); !made.ok()) return made;
   }
   for (const NodeNetwork& node : networks) {
-    const std::string own = fmt::format(
-        "addr add {}/24 dev {}\nlink set lo up\nlink set {} up\n", node.address, kInterface,
-        kInterface);
+    const std::string own = fmt::format("addr add {}/24 dev {}\nlink set lo up\nlink set {} up\n",
+                                        node.address, kInterface, kInterface);
     if (const Status made = run_lines("ip", node.space, own, store); !made.ok()) return made;
     if (node.bytes_per_s <= 0) continue;
     const Status made = run_lines("tc", node.space, classes_of(node.bytes_per_s), store);

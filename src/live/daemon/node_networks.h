@@ -1,6 +1,6 @@
 // A network of its own for every node of a cluster that lives on one machine: namespaces joined by
-// a bridge, each link as fast as the cluster says, so that what ranks send is as slow as it would be
-// between machines. Needs root, `ip` and `tc`.
+// a bridge, each link as fast as the cluster says, so that what ranks send is as slow as it would
+// be between machines. Needs root, `ip` and `tc`.
 #pragma once
 
 #include <string>

@@ -51,6 +51,7 @@ class Replayer : private Executor, private weft::Journal {
     if (!report.same()) return {};
     switch (record.kind) {
       case RecordKind::kNothing:
+      case RecordKind::kNote:
         return {};
       case RecordKind::kTerm:
         return begin_term(record);

@@ -124,6 +124,7 @@ const std::vector<Route>& routes() {
       {"POST", "/v1/nodes/{node}/undrain", Need::kOperator, undrain_node},
       {"POST", "/v1/nodes/{node}/fence", Need::kOperator, fence_node},
       {"GET", "/v1/events", Need::kUser, list_events, {{"after", kNumber}}},
+      {"POST", "/v1/notes", Need::kOperator, write_note, {}, kJobBody},
       {"GET", "/v1/status", Need::kUser, status},
       {"GET", "/metrics", Need::kUser, metrics},
       {"POST", "/v1/down", Need::kAdmin, down},

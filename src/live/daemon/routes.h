@@ -62,6 +62,8 @@ void list_nodes(ApiParts&, const ApiCall&);
 void drain_node(ApiParts&, const ApiCall&);
 void undrain_node(ApiParts&, const ApiCall&);
 void fence_node(ApiParts&, const ApiCall&);
+// api_notes.cc
+void write_note(ApiParts&, const ApiCall&);
 // api_health.cc
 void list_events(ApiParts&, const ApiCall&);
 void status(ApiParts&, const ApiCall&);

@@ -24,6 +24,7 @@ enum class RecordKind : std::uint8_t {
   kTerm = 1,   // a controller begins: TermRecord
   kEvent = 2,  // EventRecord
   kStep = 3,   // what followed from events: StepRecord
+  kNote = 4,   // what somebody wants kept: NoteRecord
 };
 
 struct Record {
