@@ -6,6 +6,7 @@
 
 #include "agent_command.h"
 #include "bench_command.h"
+#include "demo_command.h"
 #include "job_commands.h"
 #include "launch_command.h"
 #include "net_command.h"
@@ -125,6 +126,7 @@ int run(int argc, char** argv) {
   const Verb trace = add_trace_command(app);
   const Verb agent = add_agent_command(app);
   std::vector<Verb> daily = add_job_commands(app);
+  daily.push_back(add_demo_command(app));
   daily.push_back(add_up_command(app));
   daily.push_back(add_down_command(app));
   protect_launch_words(argc, argv);

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
 import torch.distributed as dist
@@ -31,6 +31,8 @@ INPUTS, OUTPUTS = 64, 10
 PLAIN = "ddp"  # DistributedDataParallel on gloo
 CHECKPOINT_EVERY_S = 3.0
 PERIOD = 4  # of the ways that do not exchange at every step
+STEPS = 4   # of each measurement, whole periods
+ALONE = "alone"
 
 
 class Stop(Exception):
@@ -77,7 +79,7 @@ class Job:
         self.model = self._together(way, group)
 
     def _together(self, way: str, group: Optional[Any]) -> nn.Module:
-        if way == "none" or not dist.is_initialized() or dist.get_world_size() == 1:
+        if way == ALONE or not dist.is_initialized() or dist.get_world_size() == 1:
             return self.plain
         if way == PLAIN:
             return nn.parallel.DistributedDataParallel(self.plain, process_group=group)
@@ -101,28 +103,19 @@ def seconds_alive() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) - began
 
 
-def timed(step: Callable[[int], Any], seconds: float, group: Optional[Any] = None) -> float:
-    """Seconds of one step: the mean of those that fit into ``seconds``, after some that warm up.
-
-    As many as are a multiple of the period of every way.
-    """
-    for number in range(PERIOD):
-        step(number)
+def timed(job: "Job", period: int, group: Optional[Any]) -> float:
+    """Seconds of one step, the mean of STEPS after a period that warms up."""
+    for number in range(period):
+        job.step(number)
+    if group is not None:
+        dist.barrier(group)
     begin = time.monotonic()
-    count, going = 0, True
-    while going:
-        for _ in range(PERIOD):
-            count += 1
-            step(count)
-        going = time.monotonic() - begin < seconds
-        if group is not None:  # all ranks take the same number of steps
-            vote = torch.tensor([float(going)])
-            dist.all_reduce(vote, op=dist.ReduceOp.MIN, group=group)
-            going = vote.item() > 0
-    return (time.monotonic() - begin) / count
+    for number in range(STEPS):
+        job.step(number)
+    return (time.monotonic() - begin) / STEPS
 
 
-def calibrate(path: str, ways: List[str], seconds: float) -> None:
+def calibrate(path: str, ways: List[str]) -> None:
     """On four nodes with two devices each: ranks 2i and 2i + 1 are on node i.
 
     Each phase has several groups at work that share neither devices nor links.
@@ -132,44 +125,41 @@ def calibrate(path: str, ways: List[str], seconds: float) -> None:
     ready = seconds_alive()
     names = list(MODELS)
     phases = [
-        [([each], [names[each % len(names)]]) for each in range(8)],
-        [([0, 2], ["large"]), ([4, 6], ["small", "medium"])],
-        [([0, 1], ["small"]), ([2, 3], ["medium"]), ([4, 5], ["large"])],
-        [([0, 1, 2, 3], ["large"]), ([4, 5, 6, 7], ["small", "medium"])],
+        [([each], [names[each % len(names)]], [ALONE]) for each in range(8)],
+        [([0, 1], ["small"], ways), ([2, 3], ["medium"], ways), ([4, 5], ["large"], ways)],
+        [([0, 2], ["large"], ways), ([4, 6], ["small", "medium"], ways)],
+        [([0, 1, 2, 3], ["large"], ways[0::2]), ([4, 5, 6, 7], ["large"], ways[1::2])],
     ]
-    rows = []
+    rows: List[Dict[str, Any]] = []
     for phase in phases:
-        for ranks, models in phase:
-            if len(ranks) == 1:
-                if rank in ranks:
-                    rows += [_row(name, "none", ranks, seconds) for name in models]
-                continue
-            gloo = dist.new_group(ranks, backend="gloo")
-            own = dist.new_group(ranks)
-            if rank not in ranks:
-                continue
+        mine = [part for part in phase if rank in part[0]]
+        groups = {}
+        for ranks, _, _ in phase:
+            if len(ranks) > 1:
+                groups[tuple(ranks)] = (dist.new_group(ranks, backend="gloo"), dist.new_group(ranks))
+        for ranks, models, chosen in mine:
             for name in models:
-                for way in ways:
-                    rows.append(_row(name, way, ranks, seconds, gloo if way == PLAIN else own))
+                for way in chosen:
+                    gloo, own = groups.get(tuple(ranks), (None, None))
+                    rows.append(measured(name, way, ranks, gloo if way == PLAIN else own))
         dist.barrier()
     everything: List[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everything, rows if rank in (0, 1, 2, 4) else [])
+    dist.all_gather_object(everything, [row for row in rows if row.pop("first") == rank])
     if rank == 0:
-        report = {"ready_s": ready, "rows": [row for rows in everything for row in rows]}
+        report = {"ready_s": ready, "rows": [row for part in everything for row in part]}
         with open(path + ".new", "w") as out:
             json.dump(report, out)
         os.replace(path + ".new", path)
     dist.barrier()
 
 
-def _row(name: str, way: str, ranks: List[int], seconds: float,
-         group: Optional[Any] = None) -> Dict[str, Any]:
+def measured(name: str, way: str, ranks: List[int], group: Optional[Any]) -> Dict[str, Any]:
     job = Job(name, way, group)
-    nodes = len({each // 2 for each in ranks})
-    row = {"model": name, "way": way, "ranks": len(ranks), "nodes": nodes, "bytes": job.bytes,
-           "step_s": timed(job.step, seconds, group)}
+    period = PERIOD if "period" in way else 1
+    row = {"model": name, "way": way, "ranks": len(ranks), "nodes": len({r // 2 for r in ranks}),
+           "bytes": job.bytes, "step_s": timed(job, period, group)}
     print(json.dumps(row), flush=True)
-    return row
+    return {"first": ranks[0], **row}
 
 
 def checkpoint_path() -> Optional[str]:
@@ -234,11 +224,10 @@ def main() -> int:
     parser.add_argument("--plain", action="store_true", help="DistributedDataParallel on gloo")
     parser.add_argument("--calibrate", metavar="FILE")
     parser.add_argument("--ways", default=PLAIN, help="codec/sync, by commas")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.calibrate:
-        calibrate(options.calibrate, options.ways.split(","), options.seconds)
+        calibrate(options.calibrate, options.ways.split(","))
         return 0
     codec, sync = os.environ.get("WEFT_CODEC", "none"), os.environ.get("WEFT_SYNC", "bsp")
     try:

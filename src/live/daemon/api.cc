@@ -97,7 +97,13 @@ Json view_of(const ApiParts& parts, const JobView& job) {
     if (node != last) nodes.push_back(parts.cluster.nodes[node].name);
     last = node;
   }
+  std::string way;  // codec and sync mode of the run
+  if (!job.held.empty() && job.held.configuration < job.labels.size()) {
+    const auto& [codec, sync] = job.labels[job.held.configuration];
+    way = codec + (codec.empty() || sync.empty() ? "" : "/") + sync;
+  }
   return {{"uuid", job.identity.uuid},
+          {"way", way},
           {"name", job.name},
           {"user", job.identity.user},
           {"queue", job.queue},

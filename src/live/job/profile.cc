@@ -33,7 +33,7 @@ Result<JobProfile> profile_from_json(const nlohmann::json& object) {
     out.sync = row.text("sync");
     out.rate = row.number("rate", 1e-12, kMostRate, 0);
     out.scattered_rate = row.number("scattered_rate", 0, kMostRate, 0);
-    out.step = row.number("step_s", 0, 1e9, 0);
+    out.compute = row.number("compute_s", 0, 1e9, 0);
     out.bytes_per_step = row.whole("bytes_per_step", 0, std::int64_t{1} << 50, 0);
     out.efficiency = row.number("efficiency", 1e-6, 1, 1);
     if (out.rate <= 0) row.complain("rate is missing");
@@ -66,10 +66,10 @@ Status apply_profile(const JobProfile& profile, const JobSpec& job, Submission& 
     Configuration c = asked;
     c.rate = row->rate;
     c.scattered_rate = row->scattered_rate;
-    c.seconds_per_step = row->step;
+    c.seconds_per_step = row->compute;
     c.efficiency = row->efficiency;
     if (row->bytes_per_step > 0) {
-      c.traffic = {Traffic::Pattern::kAllReduce, row->bytes_per_step, 0};
+      c.traffic = {Traffic::Pattern::kAllReduce, row->bytes_per_step, 1};
     }
     measured.configurations.push_back(std::move(c));
   }

@@ -16,8 +16,8 @@ struct ProfileRow {
   std::string codec, sync;    // as in the job's lists; empty: it has none
   double rate = 0;            // work units per second on as few nodes as can be
   double scattered_rate = 0;  // on more nodes; 0: as `rate`
-  Seconds step = 0;           // 0: not known
-  Bytes bytes_per_step = 0;   // that an all-reduce has to move
+  Seconds compute = 0;        // of a step, before anything is sent
+  Bytes bytes_per_step = 0;   // that an all-reduce has to move after it
   double efficiency = 1;      // progress per work unit
 };
 
@@ -26,7 +26,7 @@ struct JobProfile {
   std::vector<ProfileRow> rows;
 };
 
-// {"work": N, "rows": [{"workers", "codec", "sync", "rate", "scattered_rate", "step_s",
+// {"work": N, "rows": [{"workers", "codec", "sync", "rate", "scattered_rate", "compute_s",
 // "bytes_per_step", "efficiency"}]}. The error names what is wrong.
 Result<JobProfile> profile_from_json(const nlohmann::json& object);
 

@@ -31,7 +31,7 @@ TEST(Profile, MeasuredRatesTakeThePlaceOfBeliefs) {
   ASSERT_EQ(submission.menu->configurations.size(), 3u);
   const auto profile = profile_from_json(json::parse(R"({"work": 120, "rows": [
       {"workers": 2, "codec": "none", "sync": "bsp", "rate": 6, "scattered_rate": 2,
-       "step_s": 0.5, "bytes_per_step": 1000},
+       "compute_s": 0.5, "bytes_per_step": 1000},
       {"workers": 2, "codec": "int8", "sync": "bsp", "rate": 5, "scattered_rate": 4}]})"));
   ASSERT_TRUE(profile.ok()) << profile.error().what;
   ASSERT_TRUE(apply_profile(*profile, job, submission).ok());

@@ -17,19 +17,26 @@ void ChoosePolicy::decide(Draft& draft, const Change& change, PolicyMemory& memo
     if (id < mine.beliefs.size()) mine.beliefs[id] = {};
   }
   const State& state = draft.state();
-  if (state.waiting + state.placed == 0) return;
+  if (state.waiting + state.placed == 0) {
+    mine.next_round = -1;
+    return;
+  }
   const double rounds = std::floor(draft.now() / options_.round);
-  draft.wake_at((rounds + 1) * options_.round);
-  const bool due = draft.now() == rounds * options_.round && mine.last_round != draft.now();
+  // Work that comes after a time without any waits for the next multiple.
+  const bool on_time = draft.now() == rounds * options_.round;
+  if (mine.next_round < 0) mine.next_round = (rounds + (on_time ? 0 : 1)) * options_.round;
+  // A real clock calls a little after the multiple.
+  const bool due = draft.now() >= mine.next_round;
+  if (due) mine.next_round = (rounds + 1) * options_.round;
+  draft.wake_at(mine.next_round);
   if (!due && !change.nodes) {
     if (to_explain(state) != nullptr) {
       explain_waiting(draft, PackedPlace(NodeOrder::kBest, true), 0,
                       fmt::format("nothing is decided before the next round at {:.0f} s",
-                                  (rounds + 1) * options_.round));
+                                  mine.next_round));
     }
     return;
   }
-  mine.last_round = draft.now();
   ChooseRound(*this, draft, mine).run();
 }
 

@@ -1,0 +1,280 @@
+#include "demo_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fabric/topology.h"
+#include "live/job/profile.h"
+#include "live/job/submission.h"
+#include "model/cluster_yaml.h"
+#include "policy/composition.h"
+#include "rank_processes.h"
+#include "sim/engine.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMostDeviceMilli = 215;  // so that two processors and two hundred show the same
+constexpr int kSpareMilli = 250;
+constexpr Seconds kCheckpointEvery = 3;  // of demo_training.py
+constexpr Seconds kRetryAfter = 1;
+constexpr Seconds kStopping = 0.5;  // a checkpoint and the way out
+
+const char* kFifo = "name: fifo-ddp\nbase: fifo\n";
+const char* kJoint =
+    "name: joint\n"
+    "base: optimus\n"
+    "allocate: {part: choose, value: optimus, round: 1, restart: 8}\n";
+
+// 2 (n - 1) / n: what an all-reduce moves out of each member, against two of them.
+double ring_factor(double n) { return 2 * (n - 1) / n; }
+
+std::vector<std::uint32_t> sizes_of(const DemoJob& job, const DemoStyle& style) {
+  if (!style.elastic || job.max_workers == 0) return {job.workers};
+  DemoJob copy = job;
+  live::JobSpec spec;
+  spec.num_nodes = copy.workers;
+  spec.min_workers = copy.min_workers;
+  spec.max_workers = copy.max_workers;
+  return live::elastic_sizes(spec);
+}
+
+std::pair<std::string, std::string> codec_and_sync(const std::string& way) {
+  const std::size_t slash = way.find('/');
+  if (slash == std::string::npos) return {"", ""};
+  return {way.substr(0, slash), way.substr(slash + 1)};
+}
+
+// One of the job's devices fails for as long as a crashed job waits before it is tried again.
+Outage crash_of(JobId job, const RunResult& run, Seconds ready, const Cluster& cluster) {
+  const JobRecord& record = run.records[job];
+  Outage crash;
+  crash.at = record.first_start + ready + (record.end - record.first_start - ready) / 2;
+  crash.duration = kRetryAfter;
+  for (const Span& span : run.timeline) {
+    if (span.job == job && span.from <= crash.at && crash.at < span.to) crash.device = span.device;
+  }
+  crash.node = cluster.node_of(crash.device == kNoDevice ? 0 : crash.device);
+  return crash;
+}
+
+}  // namespace
+
+const std::vector<DemoJob>& demo_jobs() {
+  static const std::vector<DemoJob> jobs = {
+      {"lm", "large", 3, 66, 0},
+      {"vision", "medium", 3, 84, 3},
+      {"tabular-a", "small", 1, 50, 6, 50},
+      {"tabular-b", "small", 1, 50, 8, 50},
+      {"speech", "large", 4, 76, 14},
+      {"elastic", "small", 2, 320, 18, 100, 1, 4},
+      {"ranker", "medium", 2, 80, 30, 100, 0, 0, 45},
+      {"search", "medium", 2, 60, 52},
+  };
+  return jobs;
+}
+
+const std::vector<std::string>& demo_ways() {
+  static const std::vector<std::string> ways = {kDemoPlain, "none/bsp", "int8/bsp",
+                                                "int8/local:period=4"};
+  return ways;
+}
+
+const std::vector<DemoStyle>& demo_styles() {
+  static const std::vector<DemoStyle> styles = {
+      {"fifo", kFifo, {kDemoPlain}, false},
+      {"placed", kJoint, {kDemoPlain}, true},
+      {"weft", kJoint, {demo_ways().begin() + 1, demo_ways().end()}, true},
+  };
+  return styles;
+}
+
+DemoPark demo_park(unsigned processors, bool root) {
+  DemoPark park;
+  const int devices = park.nodes * park.devices;
+  const int all = static_cast<int>(processors) * 1000 - kSpareMilli;
+  park.device_milli = std::clamp(all / devices, 50, kMostDeviceMilli);
+  park.shaped = root;
+  return park;
+}
+
+std::string DemoPark::yaml() const {
+  return fmt::format(
+      "name: demo\nnodes:\n  - {{name: node, count: {}, devices: {}, cpu: {}, network_gbit_s: "
+      "{}}}\n",
+      nodes, devices, 0.001 * device_milli * devices, link_bytes_per_s * 8e-9);
+}
+
+Result<Calibration> Calibration::from_json(const Json& json) {
+  Calibration out;
+  try {
+    out.ready = json.at("ready_s").get<double>();
+    for (const Json& row : json.at("rows")) {
+      out.rows.push_back({row.at("model"), row.at("way"), row.at("ranks"), row.at("nodes"),
+                          row.at("step_s").get<double>()});
+    }
+  } catch (const Json::exception& problem) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("the calibration's result cannot be read: {}", problem.what()), ""};
+  }
+  return out;
+}
+
+const Calibration::Row* Calibration::find(const std::string& model, const std::string& way,
+                                          int ranks, int nodes) const {
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) {
+    return r.model == model && r.way == way && r.ranks == ranks && r.nodes == nodes;
+  });
+  return row == rows.end() ? nullptr : &*row;
+}
+
+Seconds Calibration::compute(const std::string& model) const {
+  // The same on every device: the mean of those that measured it.
+  double sum = 0, count = 0;
+  for (const Row& row : rows) {
+    if (row.model != model || row.ranks != 1) continue;
+    sum += row.step;
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+Seconds Calibration::exposed(const std::string& model, const std::string& way,
+                             std::uint32_t workers, std::uint32_t nodes) const {
+  if (workers < 2) return 0;
+  const Row* pair = find(model, way, 2, nodes > 1 ? 2 : 1);
+  if (pair == nullptr) return 0;
+  const Seconds two = std::max(0.0, pair->step - compute(model));
+  if (workers == 2 || nodes == 1) return two;
+  // Larger groups by what four workers of the largest model took, along the ring's factor.
+  const Row *four = find("large", way, 4, 2), *its_pair = find("large", way, 2, 2);
+  if (four == nullptr || its_pair == nullptr) return two * ring_factor(workers);
+  const Seconds inside = compute("large");
+  const double growth =
+      std::max(0.0, four->step - inside) / std::max(1e-3, its_pair->step - inside);
+  const double along = (ring_factor(workers) - 1) / (ring_factor(4) - 1);
+  return two * (1 + (growth - 1) * along);
+}
+
+live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
+                        const std::string& folder) {
+  live::JobSpec spec;
+  spec.name = job.name;
+  spec.num_nodes = job.workers;
+  spec.resources.cpus = 0.001 * park.device_milli * job.percent / 100;
+  if (job.percent < 100) spec.share.percent = job.percent;
+  if (style.elastic && job.max_workers > 0) {
+    spec.min_workers = job.min_workers;
+    spec.max_workers = job.max_workers;
+  }
+  if (job.deadline > 0) spec.deadline = {live::JobDeadline::Kind::kAfterSubmission, job.deadline};
+  for (const std::string& way : style.ways) {
+    const auto [codec, sync] = codec_and_sync(way);
+    if (codec.empty()) continue;
+    if (std::find(spec.codec.begin(), spec.codec.end(), codec) == spec.codec.end())
+      spec.codec.push_back(codec);
+    if (std::find(spec.sync.begin(), spec.sync.end(), sync) == spec.sync.end())
+      spec.sync.push_back(sync);
+  }
+  if (!park.shaped) spec.bandwidth.limit = park.link_bytes_per_s;
+  spec.checkpoint.dir = folder + "/checkpoints/" + style.name + "-" + job.name;
+  spec.checkpoint.grace = 5;
+  spec.retries.backoff = kRetryAfter;
+  const std::string program = own_program();
+  spec.envs["PYTHONPATH"] = program.substr(0, program.rfind('/')) + "/python";
+  const bool plain = style.ways.front() == kDemoPlain && park.shaped;
+  spec.run = fmt::format(
+      "exec /usr/bin/python3 -W ignore -m weft.demo_training --model {} --batches {:.0f}{}",
+      job.model, job.batches, plain ? " --plain" : "");
+  spec.workdir = folder;
+  return spec;
+}
+
+Json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
+                  const Calibration& calibration) {
+  Json rows = Json::array();
+  const Seconds compute = calibration.compute(job.model) * 100 / job.percent;
+  const auto on_node = static_cast<std::uint32_t>(park.devices);
+  for (const std::uint32_t workers : sizes_of(job, style)) {
+    const std::uint32_t nodes = (workers + on_node - 1) / on_node;
+    for (const std::string& way : style.ways) {
+      const auto [codec, sync] = codec_and_sync(way);
+      // Where only Weft's runtime is paced, plain jobs run on it.
+      const std::string as = way == kDemoPlain && !park.shaped ? "none/bsp" : way;
+      const Seconds packed = calibration.exposed(job.model, as, workers, nodes);
+      const Seconds spread = calibration.exposed(job.model, as, workers, workers);
+      // What the links must have carried, for the model of jobs that share them.
+      const double bytes = workers < 2 ? 0
+                           : nodes > 1 ? packed * park.link_bytes_per_s / ring_factor(nodes)
+                                       : spread * park.link_bytes_per_s / ring_factor(workers);
+      rows.push_back({{"workers", workers},
+                      {"codec", codec},
+                      {"sync", sync},
+                      {"rate", workers / (compute + packed)},
+                      {"scattered_rate", workers / (compute + spread)},
+                      {"compute_s", compute},
+                      {"bytes_per_step", std::llround(bytes)}});
+    }
+  }
+  return {{"work", job.batches}, {"rows", rows}};
+}
+
+Result<std::map<std::string, Seconds>> demo_forecast(const DemoStyle& style, const DemoPark& park,
+                                                     const Calibration& calibration,
+                                                     const std::string& folder) {
+  auto cluster = parse_cluster_yaml({"demo", park.yaml()});
+  if (!cluster.ok()) return cluster.error();
+  const auto composition = parse_composition(style.policy, "demo");
+  if (!composition.ok()) return composition.error();
+  auto policy = assemble(*composition);
+  if (!policy.ok()) return policy.error();
+  Trace trace;
+  trace.tenants = {"default"};
+  for (const DemoJob& job : demo_jobs()) {
+    const live::JobSpec spec = demo_spec(job, style, park, folder);
+    const Seconds at = kDemoRound - kDemoLead + job.submit;
+    auto submission = live::make_submission(spec, *cluster, 0, {at, 0});
+    if (!submission.ok()) return submission.error();
+    const auto profile = live::profile_from_json(demo_profile(job, style, park, calibration));
+    if (!profile.ok()) return profile.error();
+    if (const Status s = live::apply_profile(*profile, spec, *submission); !s.ok()) {
+      return s.error();
+    }
+    TraceJob entry;
+    entry.truth.work = job.batches;
+    const double rate = submission->requested().rate;
+    // A slower processor is also slower to get ready.
+    entry.truth.work += calibration.ready * (100 / job.percent - 1) * rate;
+    entry.submission = std::make_shared<const Submission>(std::move(*submission));
+    trace.jobs.push_back(std::move(entry));
+  }
+  SimRequest request;
+  request.cluster = &*cluster;
+  request.trace = &trace;
+  request.policy = policy->get();
+  request.options.start_cost = calibration.ready;
+  request.options.restart_cost = calibration.ready + kStopping;
+  request.options.checkpoint_interval = kCheckpointEvery;
+  const auto network = read_topology(
+      fmt::format("switch:hosts={},bandwidth={:.0f}b/s", park.nodes, park.link_bytes_per_s * 8));
+  if (!network.ok()) return network.error();
+  request.network = std::make_shared<const Topology>(*network);
+  request.options.record_timeline = true;
+  auto result = simulate(request);
+  if (!result.ok()) return result.error();
+  // Once more, with a crash of the victim in the middle of its work.
+  request.options.faults.recorded = {crash_of(kDemoVictim, *result, calibration.ready, *cluster)};
+  result = simulate(request);
+  if (!result.ok()) return result.error();
+  std::map<std::string, Seconds> ends;
+  for (std::size_t i = 0; i < result->records.size(); ++i) {
+    ends[demo_jobs()[i].name] = result->records[i].end - result->records[i].submit;
+  }
+  return ends;
+}
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+// The jobs of `weft demo`, what was measured of them, and what is therefore expected.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "live/job/job_spec.h"
+#include "model/cluster.h"
+
+namespace weft {
+
+struct DemoJob {
+  std::string name, model;  // models of weft/demo_training.py
+  std::uint32_t workers = 1;
+  double batches = 0;  // of all workers together
+  Seconds submit = 0;
+  double percent = 100;                            // of its device
+  std::uint32_t min_workers = 0, max_workers = 0;  // elastic
+  Seconds deadline = 0;                            // after submission; 0: none
+};
+const std::vector<DemoJob>& demo_jobs();
+// The one of which a rank is killed.
+inline constexpr std::size_t kDemoVictim = 1;
+
+// How ranks exchange gradients: "ddp" is DistributedDataParallel on gloo, else CODEC/SYNC.
+inline constexpr const char* kDemoPlain = "ddp";
+const std::vector<std::string>& demo_ways();
+
+// Nodes, devices and links of the demo's cluster.
+struct DemoPark {
+  int nodes = 4, devices = 2;
+  int device_milli = 215;  // of a processor
+  double link_bytes_per_s = 50e6 / 8;
+  bool shaped = true;  // links are real limits (root); else only what Weft's runtime sends is paced
+  std::string yaml() const;
+};
+// For a machine with so many processors: all devices together leave a quarter of one free.
+DemoPark demo_park(unsigned processors, bool root);
+
+// What one calibration measured.
+struct Calibration {
+  Seconds ready = 0;  // from the start of a process to its first step
+  struct Row {
+    std::string model, way;
+    int ranks = 1, nodes = 1;
+    Seconds step = 0;
+  };
+  std::vector<Row> rows;
+
+  static Result<Calibration> from_json(const nlohmann::json& json);
+  // Of a step: computation, and what sending adds to it. Workers on `nodes` nodes.
+  Seconds compute(const std::string& model) const;
+  Seconds exposed(const std::string& model, const std::string& way, std::uint32_t workers,
+                  std::uint32_t nodes) const;
+
+ private:
+  const Row* find(const std::string& model, const std::string& way, int ranks, int nodes) const;
+};
+
+// How jobs of one run of the demo are submitted.
+struct DemoStyle {
+  std::string name, policy;       // the policy's whole text
+  std::vector<std::string> ways;  // the first is asked for
+  bool elastic = false;
+};
+const std::vector<DemoStyle>& demo_styles();
+
+// The job file's content and the measured profile, as the interface takes them.
+live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
+                        const std::string& folder);
+nlohmann::json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
+                            const Calibration& calibration);
+
+// Seconds from submission to end of every job, by simulating the run with the same policy on the
+// same cluster: profiles from the calibration, links shared by who uses them, a crash of the
+// victim at an unknown moment.
+Result<std::map<std::string, Seconds>> demo_forecast(const DemoStyle& style, const DemoPark& park,
+                                                     const Calibration& calibration,
+                                                     const std::string& folder);
+
+// Rounds of the policies that decide in rounds, and how long before one the first job is submitted.
+inline constexpr Seconds kDemoRound = 1, kDemoLead = 0.15;
+
+}  // namespace weft

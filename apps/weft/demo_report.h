@@ -1,0 +1,31 @@
+// What `weft demo` ends with.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "demo_run.h"
+
+namespace weft {
+
+struct DemoSummary {
+  DemoPark park;
+  std::vector<DemoResult> runs;  // of demo_styles(), in order
+  Seconds took = 0;
+
+  const DemoResult& first() const { return runs.front(); }
+  const DemoResult& last() const { return runs.back(); }
+  // How many times as long jobs took on average in the first run.
+  double gain(const DemoResult& run) const { return first().mean_time() / run.mean_time(); }
+  bool all_well() const;
+};
+
+std::string demo_table(const DemoSummary& summary);
+// One sentence.
+std::string demo_verdict(const DemoSummary& summary);
+nlohmann::json demo_json(const DemoSummary& summary);
+// One page that fetches nothing.
+std::string demo_page(const DemoSummary& summary);
+
+}  // namespace weft
