@@ -6,6 +6,7 @@ for every model and every way of exchanging gradients, how long a step takes, an
 """
 
 import argparse
+import atexit
 import json
 import os
 import signal
@@ -150,7 +151,6 @@ def calibrate(path: str, ways: List[str]) -> None:
         with open(path + ".new", "w") as out:
             json.dump(report, out)
         os.replace(path + ".new", path)
-    dist.barrier()
 
 
 def measured(name: str, way: str, ranks: List[int], group: Optional[Any]) -> Dict[str, Any]:
@@ -212,8 +212,6 @@ def train(name: str, batches: int, way: str) -> float:
             save()
     if hasattr(job.model, "finish"):
         job.model.finish()  # ranks that drifted apart agree once more
-    if world > 1:
-        dist.barrier()  # nobody goes while another still needs it
     return loss
 
 
@@ -240,5 +238,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     code = main()
+    atexit._run_exitfuncs()  # ranks wait for each other before they leave
     sys.stdout.flush()
-    os._exit(code)  # the interpreter's slow farewell would hold the devices; ranks have met
+    os._exit(code)  # the rest of the interpreter's farewell is slow and would hold the devices

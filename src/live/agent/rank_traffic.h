@@ -13,7 +13,6 @@ namespace weft::live {
 // Bytes per second; 0: none.
 struct TrafficShare {
   double guarantee = 0, limit = 0;
-  bool any() const { return guarantee > 0 || limit > 0; }
 };
 
 class RankTraffic {

@@ -132,9 +132,8 @@ void RunTable::plan(const Run& run, Rank& rank) {
       setup.environment[name] = reach.interface;
     }
   }
-  const TrafficShare traffic{rank.share.network_guarantee, rank.share.network_limit};
-  if (traffic.any() && settings_.traffic.works() && settings_.groups.has("traffic")) {
-    setup.traffic_class = free_traffic_class();
+  if (settings_.traffic.works() && settings_.groups.has("traffic")) {
+    setup.traffic_class = free_traffic_class();  // also without a share: ranks get the same then
   } else if (rank.share.network_limit > 0) {
     setup.environment["WEFT_PACE_BYTES_PER_S"] = fmt::format("{:.0f}", rank.share.network_limit);
   }

@@ -25,8 +25,9 @@ ChooseResult Value::settle(const Round&, const ChooseProblem& problem,
 double believed_work_left(const JobState& job, Seconds now) {
   const double rate = job.spec->requested().rate;
   const double done = job.believed_work(now);
-  const double left = job.estimate.known() ? job.estimate.duration * rate - done : done;
-  return std::max(left, 60 * rate);
+  if (!job.estimate.known()) return std::max(done, 60 * rate);
+  const double whole = job.estimate.duration * rate;
+  return std::max(whole - done, std::min(60 * rate, whole / 50));
 }
 
 double restart_factor(const Bidder& bidder, Seconds now) {

@@ -53,8 +53,8 @@ class Value {
 
 // Work per second as the menu declares it.
 double declared_speed(const State& state, const JobState& job, const Offer& offer);
-// Work believed left. Without an estimate as much as has been done (a job that has run long will
-// run long), and at least a minute's.
+// Work believed left, at least a fiftieth or a minute's. Without an estimate as much as has been
+// done (a job that has run long will run long), and at least a minute's.
 double believed_work_left(const JobState& job, Seconds now);
 // Pollux (OSDI 2021, section 4.2.1): how much of a job's life so far and the next restart would be
 // left for training if it went on restarting as often as it did.
