@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 
-#include "base/delimited.h"
 #include "base/files.h"
 #include "live/agent/agent.h"
-#include "live/agent/keeper.h"
+#include "live/agent/keeper_server.h"
 #include "option_checks.h"
 
 namespace weft {
@@ -83,16 +83,10 @@ int run(AgentArguments a) {
 }  // namespace
 
 std::optional<int> run_keeper(int argc, char** argv) {
-  if (argc != 6 || argv[1] != std::string_view("agent") || argv[2] != std::string_view("keep")) {
+  if (argc != 5 || argv[1] != std::string_view("agent") || argv[2] != std::string_view("keep")) {
     return std::nullopt;
   }
-  const auto key = live::parse_run_key(argv[4]);
-  const auto rank = parse_integer(argv[5]);
-  if (!key.ok() || !rank) return kExitBadInput;
-  const Status kept = live::keep_rank({argv[3], *key, static_cast<int>(*rank)});
-  if (kept.ok()) return kExitDone;
-  fmt::print(stderr, "weft agent keep: {}\n", kept.error().text());
-  return kExitNo;
+  return live::serve_keepers(argv[3], {argv[4], std::strlen(argv[4])});
 }
 
 Verb add_agent_command(CLI::App& app) {

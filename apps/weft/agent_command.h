@@ -1,5 +1,5 @@
-// `weft agent`: runs ranks on this node for a controller. `weft agent keep` is the process that the
-// agent starts for each rank.
+// `weft agent`: runs ranks on this node for a controller. `weft agent keep` is the process from
+// which the agent has a keeper forked for each rank.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Runs `weft agent keep …` if these are its words, before anything slow is done: a rank starts only
-// after its keeper has.
+// Runs `weft agent keep …` if these are its words, before anything else: it must have one thread
+// and little memory.
 std::optional<int> run_keeper(int argc, char** argv);
 
 Verb add_agent_command(CLI::App& app);

@@ -78,14 +78,17 @@ class Cluster:
         self.starts += 1
 
     def kill_one(self, dice):
-        """Kills a controller, an agent, a keeper or a rank; returns which."""
-        kinds = {"controller": [self.daemon.pid], "agent": [], "keeper": [], "rank": []}
+        """Kills a controller, an agent, its server of keepers, a keeper or a rank."""
+        kinds = {"controller": [self.daemon.pid], "agent": [], "server": [], "keeper": [],
+                 "rank": []}
         for pid, words in command_lines(self.store):
             if words[2] != "keep":
                 kinds["agent"].append(pid)
-                continue
-            kinds["keeper"].append(pid)
-            kinds["rank"] += children_of(pid)
+            elif not words[4].strip():
+                kinds["server"].append(pid)
+            else:
+                kinds["keeper"].append(pid)
+                kinds["rank"] += children_of(pid)
         kind = dice.choice([k for k in kinds if kinds[k]])
         try:
             os.kill(dice.choice(kinds[kind]), signal.SIGKILL)

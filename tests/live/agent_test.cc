@@ -1,4 +1,9 @@
 // A real agent under a controller that the test plays: who starts, who ends, who survives whom.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <sstream>
+
 #include "tests/live/agent_testing.h"
 
 namespace weft {
@@ -192,6 +197,58 @@ TEST(Agent, ACommandEndsWithItsKeeper) {
   EXPECT_EQ(end["why"], "keeper lost") << controller.said();
   EXPECT_FALSE(lives(main));
   EXPECT_FALSE(lives(child));
+}
+
+// The process from which the agent's keepers are forked.
+pid_t server_of(const AgentNode& node) {
+  const std::string tasks = "/proc/" + std::to_string(node.pid()) + "/task";
+  pid_t server = -1;
+  for (const auto& thread : std::filesystem::directory_iterator(tasks)) {
+    std::istringstream children(slurp(thread.path().string() + "/children"));
+    for (pid_t child = 0; children >> child;) server = child;
+  }
+  return server;
+}
+
+TEST(Agent, RanksOutliveTheProcessThatForkedTheirKeepers) {
+  FakeController controller;
+  AgentNode node(controller);
+  controller.wait({{"op", "hello"}});
+  controller.send(node.order("a", "echo $$ >$T/pid; " + await("go")));
+  const pid_t rank = wait_told(node, "pid");
+  EXPECT_THAT(slurp("/proc/" + std::to_string(node.keeper("a")) + "/cmdline"),
+              testing::HasSubstr(std::string("a.1\0"
+                                             "0",
+                                             5)));
+  const pid_t server = server_of(node);
+  ASSERT_GT(server, 1);
+  kill(server, SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return !lives(server); }));
+  controller.send(node.order("b", "true"));
+  EXPECT_EQ(controller.wait(outcome("b", 1))["result"], "done") << controller.said();
+  EXPECT_TRUE(lives(rank));
+  node.scratch.write("go", "");
+  EXPECT_EQ(controller.wait(ended("a"))["code"], 0) << controller.said();
+}
+
+TEST(Agent, AKeeperThatNeverCameIsAFailedStart) {
+  FakeController controller;
+  AgentNode node(controller);
+  controller.wait({{"op", "hello"}});
+  const pid_t server = server_of(node);
+  ASSERT_GT(server, 1);
+  kill(server, SIGSTOP);
+  AgentJson order = node.order("a", "echo x >>$T/ran");
+  controller.send(order);
+  ASSERT_TRUE(wait_until([&] { return node.has_order("a"); }));
+  const std::int64_t from = monotonic_ns();  // the request follows at once
+  wait_until([&] { return monotonic_ns() - from > 100'000'000; });
+  kill(server, SIGKILL);
+  EXPECT_EQ(controller.wait(outcome("a", 1))["result"], "failed") << controller.said();
+  order["epoch"] = 2;
+  controller.send(order);
+  EXPECT_EQ(controller.wait({{"op", "outcome"}, {"epoch", 2}})["result"], "done");
+  EXPECT_TRUE(wait_until([&] { return slurp(node.scratch.path("ran")) == "x\n"; }));
 }
 
 TEST(Agent, AnOldTermIsRefused) {

@@ -24,7 +24,7 @@ struct AgentSettings {
   GroupLimits limits;                           // of all ranks together
   std::string folder;                           // absolute
   std::string program;                          // version, for people
-  std::vector<std::string> keeper_command;      // to which the keeper's words are added
+  std::vector<std::string> keeper_command;      // starts what serve_keepers() needs
   std::function<void(const std::string&)> log;  // from any thread
 };
 

@@ -8,6 +8,7 @@
 //   runs/UUID.EPOCH/order   what was to be started; outcome: what was answered last;
 //                           end.RANK: how a rank ended
 //   p/…                     progress sockets of ranks
+//   keepers.log             what the server of keepers has to say
 #pragma once
 
 #include <sys/types.h>
@@ -36,6 +37,7 @@ struct FolderPaths {
   std::string end(const RunKey& key, int rank) const;
   std::string keeper_log(const RunKey& key, int rank) const;
   std::string sockets() const { return root + "/p"; }
+  std::string server_log() const { return root + "/keepers.log"; }
 };
 
 // Makes the folders and takes the lock. The error says when another agent has it, or when the path

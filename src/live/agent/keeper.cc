@@ -50,7 +50,7 @@ bool write_word(const std::string& path, const std::string& word) {
 }  // namespace
 
 KeeperLoop::KeeperLoop(const KeeperWords& words)
-    : paths_{words.folder}, key_(words.key), rank_(words.rank) {}
+    : paths_{words.folder}, key_(words.key), rank_(words.rank), agent_(words.link) {}
 
 KeeperLoop::~KeeperLoop() {
   for (const int descriptor : {signals_, agent_, output_, output_writer_, progress_, verdict_}) {
@@ -79,9 +79,6 @@ Status KeeperLoop::run() {
 // Nothing is claimed yet: when the agent dies now, its successor is told to start the rank or not.
 Status KeeperLoop::wait_for_go() {
   const std::int64_t deadline = monotonic_ns() + kGoDeadlineNs;
-  const auto connected = connect_to_agent(paths_.socket());
-  if (!connected.ok()) return connected.error();
-  agent_ = *connected;
   say(introduction());
   while (agent_ >= 0 && monotonic_ns() < deadline) {
     pollfd wait = {agent_, POLLIN, 0};

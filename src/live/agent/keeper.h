@@ -11,6 +11,7 @@ struct KeeperWords {
   std::string folder;  // of the agent
   RunKey key;
   int rank = 0;
+  int link = -1;  // to the agent; closed in the end
 };
 
 // Runs until the rank's command and all that descends from it are gone and its end is written down,

@@ -197,14 +197,9 @@ void KeeperLoop::obey(const Json& message) {
 }
 
 Json KeeperLoop::introduction() const {
-  return {{"is", "keeper"},
-          {"uuid", key_.uuid},
-          {"epoch", key_.epoch},
-          {"rank", rank_},
-          {"claimed", claim_.has_value()},
-          {"pid", command_},
-          {"exec", told_exec_},
-          {"frozen", frozen_}};
+  return {{"is", "keeper"},      {"keeper", getpid()}, {"uuid", key_.uuid},
+          {"epoch", key_.epoch}, {"rank", rank_},      {"claimed", claim_.has_value()},
+          {"pid", command_},     {"exec", told_exec_}, {"frozen", frozen_}};
 }
 
 void KeeperLoop::say(const Json& message) {

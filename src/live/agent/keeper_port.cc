@@ -51,6 +51,13 @@ void KeeperPort::accept_all() {
   }
 }
 
+Status KeeperPort::adopt(int link) {
+  const Status watched =
+      reactor_.add(link, EPOLLIN, [this, link](std::uint32_t) { read(link, getpid()); });
+  if (watched.ok()) known_[link] = getpid();
+  return watched;
+}
+
 void KeeperPort::read(int link, pid_t peer) {
   while (fresh_.contains(link) || known_.contains(link)) {
     nlohmann::json message;

@@ -32,6 +32,8 @@ class KeeperPort {
   KeeperPort(const KeeperPort&) = delete;
   KeeperPort& operator=(const KeeperPort&) = delete;
 
+  // A link that was made otherwise; what comes on it is no first message.
+  Status adopt(int link);
   void drop(int link);
   // Takes what has arrived on a link whose other side is gone, without waiting for an event.
   void read_rest(int link);

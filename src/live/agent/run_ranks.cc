@@ -2,11 +2,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,40 +25,6 @@ constexpr Seconds kLookAgain = 0.005;
 constexpr int kNotStarted = 126;
 
 Seconds now_s() { return 1e-9 * static_cast<double>(monotonic_ns()); }
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
-// A process in a session of its own that inherits nothing but our environment. 0, or the number of
-// the error.
-int spawn_detached(const std::vector<std::string>& words, const std::string& output, pid_t& pid) {
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_init(&actions);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(
-      &attributes,
-      static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
-                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-  const int failed =
-      posix_spawn(&pid, words[0].c_str(), &actions, &attributes, pointers(words).data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  return failed;
-}
 
 }  // namespace
 
@@ -158,17 +122,16 @@ void RunTable::plan(const Run& run, Rank& rank) {
 
 void RunTable::spawn_keeper(Run& run, Rank& rank) {
   const RunKey& key = run.order.key;
-  std::vector<std::string> words = settings_.keeper_command;
-  words.insert(words.end(), {settings_.paths.root, key.text(), std::to_string(rank.share.rank)});
-  pid_t pid = -1;
-  const int failed = spawn_detached(words, settings_.paths.keeper_log(key, rank.share.rank), pid);
-  if (failed != 0) {
-    return set_end(run, rank,
-                   {kNotStarted, 0, fmt::format("no keeper: {}", strerror(failed)), false, now_s()},
-                   true);
-  }
   rank.kill_keeper_at_ns = monotonic_ns() + kStartDeadlineNs;
-  watch(run, rank, pid);
+  const auto link = server_->fork_keeper(key, rank.share.rank);
+  Status linked = link.ok() ? port_->adopt(*link) : Status(link.error());
+  if (linked.ok()) {
+    rank.link = *link;
+    links_[rank.link] = {key, rank.share.rank};
+    return;
+  }
+  if (link.ok()) close(*link);
+  set_end(run, rank, {kNotStarted, 0, linked.error().what, false, now_s()}, true);
 }
 
 void RunTable::watch(Run& run, Rank& rank, pid_t keeper) {
@@ -231,8 +194,7 @@ void RunTable::keeper_came(int link, pid_t peer, const Json& message) {
   const auto key = read_run_key(message);
   Run* run = key.ok() ? find(*key) : nullptr;
   Rank* rank = run != nullptr ? find(*key, message.value("rank", -1)) : nullptr;
-  const bool claimed = message.value("claimed", false);
-  if (rank == nullptr || rank->keeper != peer || rank->end || (!claimed && run->stopping)) {
+  if (rank == nullptr || rank->keeper != peer || rank->end || !message.value("claimed", false)) {
     return port_->drop(link);
   }
   if (rank->link >= 0) {
@@ -241,8 +203,7 @@ void RunTable::keeper_came(int link, pid_t peer, const Json& message) {
   }
   rank->link = link;
   links_[link] = {*key, rank->share.rank};
-  tell_lease(*run, *rank, claimed ? "alive" : "go");
-  if (!claimed) return;
+  tell_lease(*run, *rank, "alive");
   rank->command = message.value("pid", -1);
   rank->executed = message.value("exec", false);
   rank->frozen = message.value("frozen", false);
@@ -262,7 +223,9 @@ void RunTable::keeper_said(int link, const Json& message) {
   Rank* rank = find(found->second.first, found->second.second);
   if (rank == nullptr) return;
   const std::string is = message.value("is", "");
-  if (is == "exec") {
+  if (is == "keeper") {
+    watch(*run, *rank, message.value("keeper", -1));
+  } else if (is == "exec") {
     rank->command = message.value("pid", -1);
     rank->executed = true;
     if (!run->stopping) rank->kill_keeper_at_ns = 0;
@@ -290,8 +253,16 @@ void RunTable::keeper_said(int link, const Json& message) {
 void RunTable::link_ended(int link) {
   const auto found = links_.find(link);
   if (found == links_.end()) return;
-  if (Rank* rank = find(found->second.first, found->second.second)) rank->link = -1;
+  const auto [key, number] = found->second;
   links_.erase(found);
+  Rank* rank = find(key, number);
+  if (rank == nullptr) return;
+  rank->link = -1;
+  // One that has claimed comes back if it lives. One that has not is gone, or never came to be.
+  const auto claim = look_at_claim(settings_.paths, key, number);
+  if (rank->end || (claim && claim->held)) return;
+  release(*rank);
+  settle(*find(key), *rank);
 }
 
 void RunTable::keeper_ended(const RunKey& key, int number) {
@@ -300,7 +271,6 @@ void RunTable::keeper_ended(const RunKey& key, int number) {
   // What it said last may still be in the link.
   if (rank->link >= 0) port_->read_rest(rank->link);
   release(*rank);
-  waitpid(rank->keeper, nullptr, WNOHANG);  // ours, or of the agent before
   settle(*find(key), *rank);
 }
 
@@ -378,16 +348,22 @@ void RunTable::set_lease(std::int64_t until_ns, Seconds lease_s) {
 }
 
 void RunTable::tick() {
+  if (Status there = server_->start(); !there.ok()) settings_.log(there.error().what);
   const std::int64_t now = monotonic_ns();
   for (auto& [key, run] : runs_) {
     for (auto& [number, rank] : run.ranks) {
       if (rank.end) continue;
       tell_lease(run, rank, "alive");
-      if (rank.kill_keeper_at_ns == 0 || now < rank.kill_keeper_at_ns || rank.pidfd < 0) continue;
+      if (rank.kill_keeper_at_ns == 0 || now < rank.kill_keeper_at_ns) continue;
       settings_.log(fmt::format("the keeper of rank {} of {} does not do its work and is killed",
                                 number, key.text()));
-      syscall(SYS_pidfd_send_signal, rank.pidfd, SIGKILL, nullptr, 0);
       rank.kill_keeper_at_ns = now + kStartDeadlineNs;
+      if (rank.pidfd >= 0) {
+        syscall(SYS_pidfd_send_signal, rank.pidfd, SIGKILL, nullptr, 0);
+      } else {
+        release(rank);  // it has not even come: without the link it will not begin
+        look_again(key, number);
+      }
     }
   }
 }

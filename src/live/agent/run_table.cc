@@ -47,6 +47,9 @@ Status RunTable::open() {
        .on_end = [this](int link) { link_ended(link); }});
   if (!port.ok()) return port.error();
   port_ = std::move(*port);
+  server_ = std::make_unique<KeeperServer>(settings_.keeper_command, settings_.paths.root,
+                                           settings_.paths.server_log());
+  if (Status started = server_->start(); !started.ok()) return started;
   for (const RunKey& key : kept_runs(settings_.paths)) adopt(key);
   for (const OldRun& old : old_runs(settings_.paths)) {
     if (runs_.contains(old.key)) continue;
@@ -189,15 +192,21 @@ Status RunTable::begin(const Json& message, RunOrder order) {
   newest_[key.uuid] = key.epoch;
   Run& kept = runs_[key] = std::move(run);
   for (auto& [number, rank] : kept.ranks) spawn_keeper(kept, rank);
-  // While the keepers load: none may go before we are back to hear it.
+  // Meanwhile the keepers come; none goes before it is told to.
   Status ready;
   for (auto& [number, rank] : kept.ranks) {
     if (ready.ok()) ready = prepare(rank);
   }
   if (ready.ok()) ready = sync_order(key);
-  if (!ready.ok()) {
-    kept.why = ready.error().what;  // of the outcome to come
-    set_stop(kept, SIGKILL, 0);     // keepers that come are sent away
+  if (!ready.ok()) kept.why = ready.error().what;  // of the outcome to come
+  for (auto& [number, rank] : kept.ranks) {
+    if (rank.end) continue;
+    if (ready.ok()) {
+      tell_lease(kept, rank, "go");
+    } else {
+      release(rank);  // without its link a keeper does not begin
+      settle(kept, rank);
+    }
   }
   conclude(kept);
   return {};

@@ -13,6 +13,7 @@
 #include "live/agent/control_groups.h"
 #include "live/agent/folder.h"
 #include "live/agent/keeper_port.h"
+#include "live/agent/keeper_server.h"
 #include "live/agent/node_facts.h"
 #include "live/agent/rank_setup.h"
 #include "live/agent/rank_traffic.h"
@@ -30,7 +31,7 @@ class RunTable {
     NodeFacts facts;
     ControlGroups groups;
     RankTraffic traffic;
-    std::vector<std::string> keeper_command;       // to which the keeper's words are added
+    std::vector<std::string> keeper_command;       // starts what serve_keepers() needs
     std::function<void(const Json& message)> say;  // to the controller; lost when there is none
     std::function<void(const std::string&)> log;
   };
@@ -139,6 +140,7 @@ class RunTable {
   runtime::Reactor& reactor_;
   Settings settings_;
   std::unique_ptr<KeeperPort> port_;
+  std::unique_ptr<KeeperServer> server_;
   std::map<RunKey, Run> runs_;
   std::map<int, std::pair<RunKey, int>> links_;  // by descriptor
   std::map<std::string, std::uint64_t> newest_;  // epoch of each uuid that was here
