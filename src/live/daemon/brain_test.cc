@@ -278,6 +278,32 @@ TEST_F(BrainTest, AReplayFindsWhatWasChanged) {
   EXPECT_EQ(tried, 3);
 }
 
+// A journal as format 1 wrote it (tests/fixtures/journal/README.md). Whoever changes what records
+// hold raises DurableJournal::kFormat, keeps reading this one, and adds another beside it.
+TEST_F(BrainTest, AJournalOfFormat1Opens) {
+  std::filesystem::create_directories(folder_);
+  std::filesystem::copy(std::string(WEFT_FIXTURES) + "/journal/format-1.db",
+                        folder_ + "/journal.db");
+  const Status opened = up();
+  ASSERT_TRUE(opened.ok()) << opened.error().text();
+  EXPECT_EQ(journal_->term(), 2u);
+  EXPECT_EQ(standing("done"), JobStanding::kFinished);
+  EXPECT_EQ(standing("bad"), JobStanding::kFailed);
+  EXPECT_EQ(standing("away"), JobStanding::kCancelled);
+  EXPECT_EQ(standing("wide"), JobStanding::kRunning);
+  EXPECT_EQ(standing("waits"), JobStanding::kQueued);
+  EXPECT_EQ(board_->find("wide")->held.devices.size(), 2u);
+  EXPECT_THAT(board_->find("wide")->identity.spec, HasSubstr("sleep 1000"));
+  EXPECT_EQ(board_->find("other")->priority, 3);
+  EXPECT_EQ(board_->find("bad")->failures, 1u);
+  world_.finish(board_->find("wide")->id, 1);
+  ASSERT_TRUE(eventually([&] { return standing("waits") == JobStanding::kRunning; }));
+  submit("new", 1);
+  down();
+  ASSERT_TRUE(up().ok());
+  EXPECT_EQ(board_->size(), 7u);
+}
+
 TEST_F(BrainTest, AnotherClusterIsRefused) {
   ASSERT_TRUE(up().ok());
   submit("a", 1);

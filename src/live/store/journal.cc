@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/files.h"
@@ -250,6 +251,9 @@ void DurableJournal::write_loop() {
       lock.lock();
       if (full_since_ == kNever) full_since_ = clock();
       const bool stopped = wake_.wait_for(lock, kFullPause, [&] { return stop_; });
+      // Those that came meanwhile share its fate: whoever may be refused must not wait for room.
+      std::move(queue_.begin(), queue_.end(), std::back_inserter(batch));
+      queue_.clear();
       lock.unlock();
       if (stopped) break;
       written = write(batch, why);

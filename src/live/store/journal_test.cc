@@ -210,7 +210,15 @@ TEST_F(JournalTest, AFullDiskRefusesWhatMayBeRefusedAndKeepsTheRest) {
     journal->append(
         RecordKind::kEvent, [](Seconds) { return "must stay"; },
         [&](const Status& status, std::uint64_t) { stayed.set_value(status); });
-    usleep(300'000);
+    std::promise<Status> light;
+    journal->append(
+        RecordKind::kEvent, [](Seconds) { return "may fail"; },
+        [&](const Status& status, std::uint64_t) { light.set_value(status); },
+        DurableJournal::Weight::kMayFail);
+    auto answer = light.get_future();
+    ASSERT_EQ(answer.wait_for(std::chrono::seconds(10)), std::future_status::ready)
+        << "it waits for room";
+    EXPECT_FALSE(answer.get().ok());
     EXPECT_GT(refused, 0);
     ASSERT_EQ(mount("none", folder_.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
     EXPECT_TRUE(stayed.get_future().get().ok());
@@ -219,7 +227,9 @@ TEST_F(JournalTest, AFullDiskRefusesWhatMayBeRefusedAndKeepsTheRest) {
   }
   {
     const auto journal = open();
-    EXPECT_EQ(all(*journal).back().body, "must stay");
+    const auto records = all(*journal);
+    EXPECT_EQ(records[records.size() - 2].body, "must stay");
+    EXPECT_EQ(records.back().kind, RecordKind::kNothing) << "refused";
   }
 }
 
