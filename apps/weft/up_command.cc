@@ -57,6 +57,9 @@ int run_up(const UpArguments& a) {
   options.cluster_text = *cluster_text;
   auto composition = find_policy(a.policy);
   if (!composition.ok()) return refuse("up", composition.error());
+  if (const Status can = live::check_needs(*composition, live::Fleet::local()); !can.ok()) {
+    return refuse("up", can.error());
+  }
   auto policy = assemble(*composition);
   if (!policy.ok()) return refuse("up", policy.error());
   options.policy = std::move(*policy);

@@ -139,6 +139,9 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
   if (const std::string missing = not_supported(*spec); !missing.empty()) {
     return answer(error_answer(400, missing + " is not supported by this daemon yet"));
   }
+  if (const Status can = check_needs(*spec, parts.fleet.statement()); !can.ok()) {
+    return answer(error_answer(400, can.error().what, can.error().hint));
+  }
   const std::vector<JobSpec> members =
       spec->array.ranges.empty() ? std::vector<JobSpec>{*spec} : expand_array(*spec);
   if (members.size() > kMostJobsAtOnce) {

@@ -28,6 +28,8 @@ void status(ApiParts& parts, const ApiCall& call) {
   const Seconds full = parts.journal.full_since();
   call.answer(json_answer(200, {{"term", parts.journal.term()},
                                 {"policy", parts.policy},
+                                {"executor", parts.fleet.statement().name},
+                                {"executor_can", names_of(parts.fleet.statement().can)},
                                 {"cluster", parts.cluster.text},
                                 {"now_s", parts.journal.now()},
                                 {"records", parts.journal.last_seq()},

@@ -15,6 +15,7 @@
 
 #include "control/controller.h"
 #include "live/daemon/board.h"
+#include "live/daemon/event_sink.h"
 #include "live/store/journal.h"
 #include "live/store/records.h"
 
@@ -36,7 +37,7 @@ struct BrainOptions {
   Seconds keep_s = 30 * 24 * kHour;       // how long records that an image covers stay
 };
 
-class Brain : private Executor, private weft::Journal {
+class Brain : public EventSink, private Executor, private weft::Journal {
  public:
   // Requires: everything outlives this.
   Brain(const Cluster& cluster, const Policy& policy, DurableJournal& journal, Board& board,
@@ -51,11 +52,10 @@ class Brain : private Executor, private weft::Journal {
   // journal may go afterwards.
   void end();
 
-  // From any thread. `done` is called once the event is durable, or will never be.
   void post(EventRecord record, std::function<void(const Status&)> done = nullptr,
-            DurableJournal::Weight weight = DurableJournal::Weight::kMustStay);
-  // What a job says of itself: kept until a decision looks at it, and only then in the journal.
-  void report(const Event& progress);
+            DurableJournal::Weight weight = DurableJournal::Weight::kMustStay) override;
+  // Only what a decision has looked at is in the journal.
+  void report(const Event& progress) override;
 
   // Called on the controller's thread after each event that was folded live, not in recovery. Set
   // before begin().

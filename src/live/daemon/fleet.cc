@@ -47,7 +47,7 @@ Result<std::unique_ptr<Fleet>> Fleet::open(const Cluster& cluster, FleetOptions 
 
 Fleet::~Fleet() { end(); }
 
-void Fleet::begin(Brain& brain, Board& board, std::uint64_t term) {
+void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
   reactor_->call([&] {
     brain_ = &brain;
     board_ = &board;
@@ -284,6 +284,26 @@ void Fleet::fence(NodeId node, const std::string& why) {
     links_[node].view.connected = false;
     runs_->gone(node, true, why);
   });
+}
+
+const EngineStatement& Fleet::local() {
+  static const EngineStatement statement{"local",
+                                         {.device_index = true,
+                                          .freeze = false,
+                                          .fraction = true,
+                                          .bandwidth = true,
+                                          .resize = false,
+                                          .claim = true,
+                                          .foreign_jobs = false}};
+  return statement;
+}
+
+std::vector<EngineRun> Fleet::list(std::uint64_t since) {
+  std::vector<EngineRun> runs;
+  reactor_->call([&] {
+    if (runs_ != nullptr) runs = runs_->list(since);
+  });
+  return runs;
 }
 
 std::vector<AgentView> Fleet::agents() {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "live/daemon/brain.h"
+#include "live/daemon/engine.h"
 #include "live/daemon/runs.h"
 #include "runtime/net/listener.h"
 #include "runtime/net/reactor.h"
@@ -36,7 +36,7 @@ struct AgentView {
 };
 
 // Thread-safe.
-class Fleet : public Hands {
+class Fleet : public Engine {
  public:
   // Requires: the cluster outlives this.
   static Result<std::unique_ptr<Fleet>> open(const Cluster& cluster, FleetOptions options);
@@ -45,12 +45,16 @@ class Fleet : public Hands {
   int port() const { return listener_->port(); }
   // After recovery and before the brain begins: takes over what the board says runs, and waits for
   // agents from now on. Requires: both outlive this.
-  void begin(Brain& brain, Board& board, std::uint64_t term);
+  void begin(EventSink& brain, Board& board, std::uint64_t term);
   // Agents are told nothing more.
   void end();
 
   void carry_out(const KeptCommand& command, const JobView& job) override;
-  void signal(const std::string& uuid, int number);
+  // What agents can do as root; each names in its hello what it enforces (docs/agents.md).
+  static const EngineStatement& local();
+  const EngineStatement& statement() const override { return local(); }
+  void signal(const std::string& uuid, int number) override;
+  std::vector<EngineRun> list(std::uint64_t since) override;
   // An operator says that nothing runs there any more.
   void fence(NodeId node, const std::string& why);
   std::vector<AgentView> agents();
@@ -80,7 +84,7 @@ class Fleet : public Hands {
   FleetOptions options_;
   std::map<std::string, NodeId> by_name_;
   // On the reactor's thread.
-  Brain* brain_ = nullptr;
+  EventSink* brain_ = nullptr;
   Board* board_ = nullptr;
   std::uint64_t term_ = 0;
   std::vector<Link> links_;  // by node

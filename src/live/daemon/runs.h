@@ -10,6 +10,7 @@
 
 #include "control/persist.h"
 #include "live/daemon/board.h"
+#include "live/daemon/engine.h"
 #include "live/job/job_spec.h"
 
 namespace weft::live {
@@ -51,6 +52,8 @@ class Runs {
   bool signal(const std::string& uuid, int number);
 
   std::size_t size() const { return runs_.size(); }
+  // As Engine::list().
+  std::vector<EngineRun> list(std::uint64_t since);
 
  private:
   using Json = nlohmann::json;
@@ -95,6 +98,8 @@ class Runs {
   std::string log_root_;
   RunsLinks links_;
   std::map<Key, Run> runs_;
+  std::map<Key, EngineRun> listed_;  // as last listed
+  std::uint64_t last_change_ = 0;
 };
 
 }  // namespace weft::live

@@ -1,0 +1,36 @@
+// The runs as a list of changes.
+#include <algorithm>
+
+#include "live/daemon/runs.h"
+
+namespace weft::live {
+
+std::vector<EngineRun> Runs::list(std::uint64_t since) {
+  using State = EngineRun::State;
+  for (const auto& [key, run] : runs_) {
+    EngineRun& listed = listed_[key];
+    const State state = run.aim != Run::Aim::kRun ? State::kStopping
+                        : run.started             ? State::kRunning
+                                                  : State::kStarting;
+    if (listed.changed > 0 && listed.state == state) continue;
+    listed = {key.first, key.second, state, ++last_change_};
+  }
+  for (auto at = listed_.begin(); at != listed_.end();) {
+    EngineRun& listed = at->second;
+    const bool known_to_be_gone = listed.state == State::kGone && listed.changed <= since;
+    if (!runs_.contains(at->first) && listed.state != State::kGone) {
+      listed.state = State::kGone;
+      listed.changed = ++last_change_;
+    }
+    at = known_to_be_gone ? listed_.erase(at) : std::next(at);
+  }
+  std::vector<EngineRun> changed;
+  for (const auto& [key, listed] : listed_) {
+    if (listed.changed > since) changed.push_back(listed);
+  }
+  std::sort(changed.begin(), changed.end(),
+            [](const EngineRun& a, const EngineRun& b) { return a.changed < b.changed; });
+  return changed;
+}
+
+}  // namespace weft::live
