@@ -12,7 +12,7 @@
 #include "base/progress.h"
 #include "base/stopwatch.h"
 #include "codec_menus.h"
-#include "decision_log.h"
+#include "control/decision_log.h"
 #include "fabric/job_network.h"
 #include "model/generator.h"
 #include "model/traffic.h"
@@ -329,9 +329,14 @@ int explain(const SimArguments& a, Plan& plan) {
   const auto index = static_cast<size_t>(job - jobs.begin()) * plan.options.replicate;
   plan.options.watch = static_cast<JobId>(index);
   ReasonLog log;
-  SimRequest request{
-      &setting.cluster, &setting.trace, plan.policies.front().get(), plan.options, {}, &log,
-      setting.network};
+  SimRequest request{&setting.cluster,
+                     &setting.trace,
+                     plan.policies.front().get(),
+                     plan.options,
+                     {},
+                     &log,
+                     setting.network,
+                     {}};
   request.options.seed = a.seed;
   request.options.faults.recorded = setting.outages;
   auto result = simulate(request);

@@ -315,6 +315,7 @@ void Controller::take_policy(const Policy& policy) {
   policy_ = &policy;
   memory_ = policy.new_memory();
   policy_wake_ = kNever;
+  if (state_.jobs.empty() && decisions_ == 0) return;  // as it was made: there is nothing to tell
   change_.clear();
   for (JobId id : state_.active) {
     if (state_.jobs[id].phase != Phase::kEnded) change_.arrived.push_back(id);

@@ -2,8 +2,8 @@
 
 namespace weft {
 
-void LossyChannel::put(Message message, Seconds now) {
-  const Seconds delay = options_.delay_mean > 0 ? random_.exponential(options_.delay_mean) : 0;
+void LossyChannel::put(Message message, Random& random, Seconds now) {
+  const Seconds delay = options_.delay_mean > 0 ? random.exponential(options_.delay_mean) : 0;
   std::uint32_t index = static_cast<std::uint32_t>(under_way_.size());
   if (unused_.empty()) {
     under_way_.push_back(std::move(message));
@@ -16,25 +16,25 @@ void LossyChannel::put(Message message, Seconds now) {
 }
 
 void LossyChannel::send(const Command& command, Seconds now) {
-  if (random_.chance(options_.loss)) return;
+  if (commands_.chance(options_.loss)) return;
   Message message;
   message.to_world = true;
   message.command = command;
   if (command.allocation != nullptr) message.allocation = *command.allocation;
-  put(std::move(message), now);
+  put(std::move(message), commands_, now);
 }
 
 void LossyChannel::send(const Event& event, Seconds now) {
   const bool notice = event.kind != EventKind::kOutcome;
   Seconds at = now;
-  while (random_.chance(options_.loss)) {
+  while (events_.chance(options_.loss)) {
     if (!notice) return;
     at += 1;  // the agent's own retry
   }
   Message message;
   message.event = event;
-  put(message, at);
-  if (random_.chance(options_.duplication)) put(std::move(message), at);
+  put(message, events_, at);
+  if (events_.chance(options_.duplication)) put(std::move(message), events_, at);
 }
 
 LossyChannel::Message LossyChannel::take(std::uint32_t index) {

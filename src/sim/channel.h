@@ -18,7 +18,7 @@ namespace weft {
 class LossyChannel {
  public:
   LossyChannel(const Channel& options, std::uint64_t seed, EventQueue& queue)
-      : options_(options), random_(seed), queue_(queue) {}
+      : options_(options), commands_(seed), events_(seed + 0x51ed270b), queue_(queue) {}
 
   struct Message {
     bool to_world = false;
@@ -29,15 +29,17 @@ class LossyChannel {
 
   void send(const Command& command, Seconds now);
   void send(const Event& event, Seconds now);
-  bool refuses() { return random_.chance(options_.refusal); }
+  bool refuses() { return events_.chance(options_.refusal); }
   // Requires: `index` came due in the event queue. The message is gone afterwards.
   Message take(std::uint32_t index);
 
  private:
-  void put(Message message, Seconds now);
+  void put(Message message, Random& random, Seconds now);
 
   Channel options_;
-  Random random_;
+  // Apart, so that what becomes of one side's messages does not depend on when within an instant
+  // the other side sends its own.
+  Random commands_, events_;
   EventQueue& queue_;
   std::vector<Message> under_way_;
   std::vector<std::uint32_t> unused_;

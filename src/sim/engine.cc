@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/stopwatch.h"
 #include "sim/channel.h"
 #include "sim/estimate.h"
@@ -15,6 +16,32 @@
 namespace weft {
 namespace {
 
+// A controller in this process.
+class OwnController : public ControlSide {
+ public:
+  OwnController(const SimRequest& request, Executor& executor, ControllerOptions options,
+                Journal& journal)
+      : policy_(*request.policy),
+        controller_(*request.cluster, policy_, executor, options, &journal) {
+    controller_.reserve(request.trace->jobs.size() * request.options.replicate);
+    State& state = controller_.mutable_state();
+    state.pairs = request.trace->pairs;
+    state.network = request.network;
+    state.bandwidth = request.options.bandwidth;
+    state.watched = request.options.watch;
+  }
+
+  JobId handle(const Event& event) override { return controller_.handle(event); }
+  void decide(Seconds now) override { controller_.decide(now); }
+  Seconds next_wake() override { return controller_.next_wake(); }
+  void restart() override { controller_.take_policy(policy_); }
+  const Controller& controller() const override { return controller_; }
+
+ private:
+  const Policy& policy_;
+  Controller controller_;
+};
+
 class Engine : public Executor, public Listener, private Journal {
  public:
   explicit Engine(const SimRequest& request)
@@ -25,15 +52,16 @@ class Engine : public Executor, public Listener, private Journal {
                queue_, metrics_, *this),
         channel_(options_.channel, options_.seed * 3 + 1, queue_),
         estimator_(options_.estimates, options_.seed * 3 + 2),
-        faults_(*request.cluster, options_.faults, options_.seed * 3, queue_),
-        controller_(*request.cluster, *request.policy, *this, controller_options(), this) {
-    const size_t jobs = request.trace->jobs.size() * options_.replicate;
-    controller_.reserve(jobs);
-    world_.reserve(jobs);
-    controller_.mutable_state().pairs = request.trace->pairs;
-    controller_.mutable_state().network = request.network;
-    controller_.mutable_state().bandwidth = options_.bandwidth;
-    controller_.mutable_state().watched = options_.watch;
+        faults_(*request.cluster, options_.faults, options_.seed * 3, queue_) {
+    Executor& executor = *this;
+    Journal& journal = *this;
+    if (request.control_side) {
+      CHECK_MSG(options_.channel.delay_mean > 0, "another controller needs a channel with a delay");
+      control_ = request.control_side(executor, journal);
+    } else {
+      control_ = std::make_unique<OwnController>(request, executor, controller_options(), journal);
+    }
+    world_.reserve(request.trace->jobs.size() * options_.replicate);
   }
 
   Result<RunResult> run();
@@ -88,9 +116,9 @@ class Engine : public Executor, public Listener, private Journal {
     if (request_.journal != nullptr) request_.journal->reason(r);
   }
 
-  void handle(const Event& e) {
-    controller_.handle(e);
+  JobId handle(const Event& e) {
     ++events_;
+    return control_->handle(e);
   }
   void drain();
   void happen(const Scheduled& scheduled);
@@ -112,7 +140,7 @@ class Engine : public Executor, public Listener, private Journal {
   LossyChannel channel_;
   Estimator estimator_;
   Faults faults_;
-  Controller controller_;
+  std::unique_ptr<ControlSide> control_;
   std::vector<Event> inbox_;  // told by the world, not yet handled
   Seconds now_ = 0;
   std::vector<Gap> gaps_;       // if the timeline is recorded
@@ -144,8 +172,7 @@ void Engine::arrive() {
       for (const LoadStep& step : job.truth.load) {
         if (step.at <= now_) event.value = step.requests_per_s;
       }
-      const JobId id = controller_.handle(event);
-      ++events_;
+      const JobId id = handle(event);
       world_.add(id, job, now_);
       for (std::uint32_t i = 0; i < job.truth.load.size(); ++i) {
         queue_.push(std::max(now_, job.truth.load[i].at), Happening::kLoadStep, id, i);
@@ -234,7 +261,7 @@ void Engine::happen(const Scheduled& scheduled) {
       deliver(scheduled.subject);
       break;
     case Happening::kRestart:
-      controller_.take_policy(*request_.policy);
+      control_->restart();
       faults_.plan_restart(now_);
       break;
   }
@@ -251,25 +278,27 @@ Result<RunResult> Engine::run() {
     if (next_arrival_ == jobs.size() && world_.active() <= endless_.size()) close_endless();
     const Seconds arrival =
         next_arrival_ < jobs.size() ? jobs[next_arrival_].submission->submit : kNever;
-    const Seconds next = std::min({arrival, queue_.next_at(), controller_.next_wake()});
+    const Seconds next = std::min({arrival, queue_.next_at(), control_->next_wake()});
     if (next == kNever) break;
     // Nodes that fail and return for ever must not hide that nothing is ever started.
     idle_turns = world_.running() == 0 && arrival == kNever ? idle_turns + 1 : 0;
     if (idle_turns > kMaxIdleTurns) break;
     now_ = std::max(now_, next);
+    const long events_before = events_;
     while (queue_.next_at() <= now_) happen(queue_.pop());
     if (arrival <= now_) {
       arrive();
       drain();
     }
-    if (controller_.next_wake() <= now_) {
+    // What happened wakes it too.
+    if (events_ == events_before && control_->next_wake() <= now_) {
       Event tick;
       tick.at = now_;
       handle(tick);
     }
-    controller_.decide(now_);
+    control_->decide(now_);
     drain();
-    controller_.decide(now_);  // only if a refusal came back at once
+    control_->decide(now_);  // only if a refusal came back at once
     const std::uint32_t waiting = world_.active() - world_.running();
     const double busy = world_.busy_devices();
     metrics_.now(now_, world_.active(), waiting, busy,
@@ -281,7 +310,7 @@ Result<RunResult> Engine::run() {
                         total);
     }
   }
-  if (world_.active() > 0) return stuck_error(controller_.state(), *request_.policy);
+  if (world_.active() > 0) return stuck_error(control_->controller().state(), *request_.policy);
   RunResult out = result();
   out.cpu_s = thread_cpu_seconds() - cpu_before;
   return out;
@@ -333,10 +362,11 @@ RunResult Engine::result() {
   out.makespan_s = out.records.empty() ? 0 : last - first;
   world_.sum_up_network(out);
   out.events = events_;
-  out.decisions = static_cast<long>(controller_.decisions());
-  out.decision_p50_s = controller_.decision_latency().percentile_s(50);
-  out.decision_p99_s = controller_.decision_latency().percentile_s(99);
-  out.decision_max_s = controller_.decision_latency().percentile_s(100);
+  out.decisions = static_cast<long>(control_->controller().decisions());
+  const DurationHistogram& latency = control_->controller().decision_latency();
+  out.decision_p50_s = latency.percentile_s(50);
+  out.decision_p99_s = latency.percentile_s(99);
+  out.decision_max_s = latency.percentile_s(100);
   out.served = world_.requests() > 0 ? world_.served() / world_.requests() : 1;
   out.peak_rss_bytes = peak_rss_bytes();
   metrics_.finish(out.makespan_s, out);

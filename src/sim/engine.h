@@ -5,6 +5,7 @@
 
 #include "control/controller.h"
 #include "model/trace.h"
+#include "sim/control_side.h"
 #include "sim/metrics.h"
 #include "sim/options.h"
 
@@ -23,6 +24,10 @@ struct SimRequest {
   // Jobs that span nodes slow each other on this network, endpoint i under node i; null: they do
   // not (rates are those of the menus).
   std::shared_ptr<const Topology> network;
+  // Makes the controller that decides, which sends its commands to the executor and tells the
+  // journal what it does; empty: one in this process. With another the channel must have a delay:
+  // its commands come out at the end of an instant.
+  std::function<std::unique_ptr<ControlSide>(Executor&, Journal&)> control_side;
 };
 
 // Fails if a job can never run on the cluster, before anything is simulated, and if the policy

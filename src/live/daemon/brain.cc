@@ -44,14 +44,29 @@ Brain::Brain(const Cluster& cluster, const Policy& policy, DurableJournal& journ
 Brain::~Brain() { end(); }
 
 void Brain::execute(const Command& command) {
-  // One that was just decided goes out with the step's record; else it is asked again.
-  if (!std::exchange(fresh_, false)) again_.push_back(kept(command));
+  // One that was just decided is on its way into the step's record; another is asked again.
+  if (!std::exchange(fresh_, false)) outgoing_.push_back(kept(command));
+}
+
+void Brain::event(const Event& event) {
+  if (listener_ != nullptr) listener_->event(event);
+}
+
+void Brain::decision(Seconds at) {
+  if (listener_ != nullptr) listener_->decision(at);
 }
 
 void Brain::command(Seconds at, const Command& command) {
   step_.commands.push_back(kept(command));
+  outgoing_.push_back(step_.commands.back());
   fresh_ = true;
   board_.command(at, command);
+  if (listener_ != nullptr) listener_->command(at, command);
+}
+
+void Brain::rejected(Seconds at, JobId job, const std::string& why) {
+  board_.rejected(at, job, why);
+  if (listener_ != nullptr) listener_->rejected(at, job, why);
 }
 
 bool Brain::is_possible(const Event& event) const {
@@ -91,6 +106,7 @@ Status Brain::fold_step(const Record& record, std::vector<Arrived>& pending) {
   if (!kept_step) return misfit("is no step that this program knows");
   if (kept_step->through <= through_) return {};  // the image shows it
   step_ = {};
+  outgoing_.clear();
   std::size_t taken = 0;
   while (taken < pending.size() && pending[taken].seq <= kept_step->through) {
     apply(pending[taken++]);
@@ -147,7 +163,7 @@ Status Brain::recover() {
     return broken("of an unknown kind");
   });
   inbox_ = std::move(pending);
-  again_.clear();
+  outgoing_.clear();
   step_ = {};
   return read;
 }
@@ -161,7 +177,7 @@ void Brain::begin() {
   controller_.ask_again();
   tick_posted_ = true;
   post({});  // a tick: whatever the journal left open is decided now
-  thread_ = std::thread([this] { think(); });
+  if (!options_.by_hand) thread_ = std::thread([this] { think(); });
 }
 
 void Brain::end() {
@@ -212,34 +228,53 @@ Brain::Health Brain::health() const {
   return health;
 }
 
+void Brain::tick_if_due(std::unique_lock<std::mutex>& lock) {
+  if (!inbox_.empty() || tick_posted_ || controller_.next_wake() > journal_.now()) return;
+  tick_posted_ = true;
+  lock.unlock();
+  post({});  // a tick
+  lock.lock();
+}
+
+void Brain::take_inbox(std::unique_lock<std::mutex>& lock) {
+  std::vector<Arrived> inbox;
+  inbox.swap(inbox_);
+  for (const Arrived& arrived : inbox) {
+    if (arrived.record->event.kind == EventKind::kTick) tick_posted_ = false;
+  }
+  lock.unlock();
+  const std::int64_t before = monotonic_ns();
+  round(std::move(inbox));
+  const Seconds took = static_cast<double>(monotonic_ns() - before) * 1e-9;
+  lock.lock();
+  health_.decisions = static_cast<std::uint64_t>(controller_.decisions());
+  health_.last_s = took;
+  health_.worst_s = std::max(health_.worst_s, took);
+}
+
 void Brain::think() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    const Seconds wake = controller_.next_wake();
-    if (inbox_.empty() && !tick_posted_ && wake <= journal_.now()) {
-      tick_posted_ = true;
-      lock.unlock();
-      post({});  // a tick
-      lock.lock();
-    }
-    const Seconds sleep = std::clamp(wake - journal_.now(), 0.0005, kLongestSleep);
+    tick_if_due(lock);
+    const Seconds sleep =
+        std::clamp(controller_.next_wake() - journal_.now(), 0.0005, kLongestSleep);
     wake_.wait_for(lock, std::chrono::duration<double>(tick_posted_ ? kLongestSleep : sleep),
                    [&] { return stop_ || !inbox_.empty(); });
-    if (stop_ || inbox_.empty()) continue;
-    std::vector<Arrived> inbox;
-    inbox.swap(inbox_);
-    for (const Arrived& arrived : inbox) {
-      if (arrived.record->event.kind == EventKind::kTick) tick_posted_ = false;
-    }
-    lock.unlock();
-    const std::int64_t before = monotonic_ns();
-    round(std::move(inbox));
-    const Seconds took = static_cast<double>(monotonic_ns() - before) * 1e-9;
-    lock.lock();
-    health_.decisions = static_cast<std::uint64_t>(controller_.decisions());
-    health_.last_s = took;
-    health_.worst_s = std::max(health_.worst_s, took);
+    if (!stop_ && !inbox_.empty()) take_inbox(lock);
   }
+}
+
+void Brain::turn() {
+  constexpr Seconds kPatience = 60;  // of a journal that can write no more nothing comes
+  static_cast<void>(journal_.flush(kPatience));
+  std::unique_lock lock(mutex_);
+  tick_if_due(lock);
+  if (inbox_.empty() && tick_posted_) {
+    lock.unlock();
+    static_cast<void>(journal_.flush(kPatience));
+    lock.lock();
+  }
+  if (!inbox_.empty()) take_inbox(lock);
 }
 
 void Brain::round(std::vector<Arrived> inbox) {
@@ -268,11 +303,10 @@ void Brain::round(std::vector<Arrived> inbox) {
 }
 
 void Brain::commit_step() {
-  if (!again_.empty()) carry_out(std::exchange(again_, {}));
-  if (!step_.decision && step_.commands.empty()) return;
+  if (!step_.decision && step_.commands.empty()) return carry_out(std::exchange(outgoing_, {}));
   step_.through = through_;
   step_.at = controller_.state().now;
-  const auto commands = std::make_shared<std::vector<KeptCommand>>(step_.commands);
+  const auto commands = std::make_shared<std::vector<KeptCommand>>(std::exchange(outgoing_, {}));
   std::shared_ptr<const KeptImage> image;
   if (since_image_ >= options_.image_every && !image_under_way_.exchange(true)) {
     since_image_ = 0;

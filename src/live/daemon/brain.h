@@ -35,6 +35,8 @@ struct BrainOptions {
   std::string cluster_text, policy_text;  // as TermRecord keeps them
   std::uint64_t image_every = 20'000;     // events
   Seconds keep_s = 30 * 24 * kHour;       // how long records that an image covers stay
+  // No thread of its own: whoever made it calls turn(), and may look at controller() between.
+  bool by_hand = false;
 };
 
 class Brain : public EventSink, private Executor, private weft::Journal {
@@ -51,6 +53,15 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   // Stops deciding; what is posted afterwards stays in the journal for the next controller. The
   // journal may go afterwards.
   void end();
+
+  // By hand: one round, of everything that was posted and is durable, or, if there is nothing and
+  // the controller asked to be woken by now, of a tick. What follows is durable and carried out
+  // when the journal is flushed.
+  void turn();
+  // What is told here of all that happens from now on; null: nobody.
+  void set_listener(weft::Journal* listener) { listener_ = listener; }
+  const Controller& controller() const { return controller_; }
+  Seconds next_wake() { return controller_.next_wake(); }
 
   void post(EventRecord record, std::function<void(const Status&)> done = nullptr,
             DurableJournal::Weight weight = DurableJournal::Weight::kMustStay) override;
@@ -76,17 +87,19 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   };
   // Executor and Journal of the controller.
   void execute(const Command& command) override;
+  void event(const Event& event) override;
+  void decision(Seconds at) override;
   void command(Seconds at, const Command& command) override;
   void decided(const Draft& draft) override { step_.decision = decision_of(draft); }
-  void rejected(Seconds at, JobId job, const std::string& why) override {
-    board_.rejected(at, job, why);
-  }
+  void rejected(Seconds at, JobId job, const std::string& why) override;
 
   bool is_possible(const Event& event) const;
   void apply(const Arrived& arrived);
   Status fold_step(const Record& record, std::vector<Arrived>& pending);
   Status restore(const KeptImage& image);
   void think();
+  void tick_if_due(std::unique_lock<std::mutex>& lock);
+  void take_inbox(std::unique_lock<std::mutex>& lock);
   void round(std::vector<Arrived> inbox);
   void commit_step();
   void keep(std::shared_ptr<const KeptImage> image);
@@ -103,7 +116,8 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   std::function<void(const EventRecord&)> then_;
   StepRecord step_;
   bool fresh_ = false;
-  std::vector<KeptCommand> again_;
+  std::vector<KeptCommand> outgoing_;  // of the step, and those that are asked again
+  weft::Journal* listener_ = nullptr;
   std::uint64_t through_ = 0, since_image_ = 0;
 
   mutable std::mutex mutex_;

@@ -115,12 +115,14 @@ Status Daemon::open(DaemonOptions options) {
   if (!kept.ok()) return kept;
 
   if (const Status recovered = recover(options); !recovered.ok()) return recovered;
-  journal_->begin([this](const Error& why) {
-    const std::lock_guard guard(mutex_);
-    why_over_ = why;
-    over_ = true;
-  });
-  fleet_->begin(*brain_, *board_, journal_->term());
+  journal_->begin(
+      [this](const Error& why) {
+        const std::lock_guard guard(mutex_);
+        why_over_ = why;
+        over_ = true;
+      },
+      options.other_world ? options.other_world->clock : nullptr);
+  if (!options.other_world) fleet_->begin(*brain_, *board_, journal_->term());
   brain_->begin();
   api_ = std::make_unique<Api>(ApiParts{cluster_, *brain_, *board_, *fleet_, *journal_, tenants_,
                                         options.policy_text, path_in(store_, "logs"),
@@ -140,7 +142,9 @@ Status Daemon::recover(const DaemonOptions& options) {
   brain.cluster_text = options.cluster_text;
   brain.policy_text = options.policy_text;
   brain.image_every = options.image_every;
-  brain_ = std::make_unique<Brain>(cluster_, *policy_, *journal_, *board_, *fleet_, brain);
+  brain.by_hand = options.other_world.has_value();
+  Hands& hands = options.other_world ? *options.other_world->hands : *fleet_;
+  brain_ = std::make_unique<Brain>(cluster_, *policy_, *journal_, *board_, hands, brain);
   if (const Status recovered = brain_->recover(); !recovered.ok()) return recovered;
   // A job that fails of its own doing more often than it may is given up.
   brain_->on_event([this](const EventRecord& record) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@
 #include "live/http/server.h"
 
 namespace weft::live {
+
+// A world that is not real: who runs jobs in place of agents, and what time it is. Nothing happens
+// by itself then: see Brain::turn(). Requires: `hands` outlives the daemon.
+struct OtherWorld {
+  Hands* hands = nullptr;
+  std::function<Seconds()> clock;  // from any thread
+};
 
 struct DaemonOptions {
   std::string store;  // folder
@@ -28,6 +36,7 @@ struct DaemonOptions {
   // Local agents run their ranks in network namespaces, one for each node (node_networks.h).
   bool namespaces = false;
   std::uint64_t image_every = 20'000;
+  std::optional<OtherWorld> other_world;
 };
 
 // Files of a store.
@@ -51,6 +60,8 @@ class Daemon {
   const std::string& secret_file() const { return secret_file_; }
   std::uint64_t term() const { return journal_->term(); }
   std::size_t jobs() const { return board_->size(); }
+  Brain& brain() { return *brain_; }
+  DurableJournal& journal() { return *journal_; }
 
  private:
   Daemon() = default;

@@ -121,9 +121,11 @@ Status DurableJournal::read(std::uint64_t after_seq,
   return read_records(*database_, folder_, after_seq, each);
 }
 
-void DurableJournal::begin(std::function<void(const Error&)> on_end) {
+void DurableJournal::begin(std::function<void(const Error&)> on_end,
+                           std::function<Seconds()> clock) {
   const std::lock_guard lock(mutex_);
   on_end_ = std::move(on_end);
+  other_clock_ = std::move(clock);
   // While no controller ran, wall time went on; a clock set back counts as no time at all.
   const std::int64_t away_s =
       base_wall_s_ == 0 ? 0 : std::max<std::int64_t>(0, wall_s() - base_wall_s_);
@@ -134,6 +136,7 @@ void DurableJournal::begin(std::function<void(const Error&)> on_end) {
 }
 
 Seconds DurableJournal::clock() const {
+  if (other_clock_) return std::max(last_at_, other_clock_());
   return std::max(last_at_, base_s_ + static_cast<double>(monotonic_ns() - base_ns_) * 1e-9);
 }
 

@@ -75,7 +75,8 @@ class DurableJournal {
   // Starts the clock, not before the last record's time, and the writing thread. `on_end` is called
   // once if the journal can be written no more: another controller has taken over, or the disk
   // failed; nothing appended afterwards is kept.
-  void begin(std::function<void(const Error&)> on_end);
+  // `clock` stands in for this machine's, from any thread; empty: time goes on by itself.
+  void begin(std::function<void(const Error&)> on_end, std::function<Seconds()> clock = nullptr);
   Seconds now() const;
 
   // Makes the body with the record's time, under the lock that orders records; returns its number.
@@ -110,6 +111,7 @@ class DurableJournal {
   std::unique_ptr<Database> database_;
   std::uint64_t term_ = 0;
   std::function<void(const Error&)> on_end_;
+  std::function<Seconds()> other_clock_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_, settled_;

@@ -1,4 +1,4 @@
-#include "decision_log.h"
+#include "control/decision_log.h"
 
 #include <fmt/format.h>
 
