@@ -25,6 +25,7 @@ void Controller::reserve(size_t jobs) {
 
 JobId Controller::handle(const Event& event) {
   CHECK_MSG(event.at >= state_.now, "time runs backwards");
+  if (!state_.closures.empty() && next_closing() <= event.at) change_.nodes = true;
   state_.now = event.at;
   if (journal_ != nullptr) journal_->event(event);
   switch (event.kind) {
@@ -44,6 +45,10 @@ JobId Controller::handle(const Event& event) {
       break;
     case EventKind::kWithdraw:
       if (JobState& job = state_.jobs[event.job]; job.phase != Phase::kEnded) {
+        if (job.phase == Phase::kHeld) {
+          job.phase = Phase::kEnded;
+          break;
+        }
         if (job.phase == Phase::kPlaced) {
           state_.ledger.give(job.id, job.held);
           job.held.clear();
@@ -72,6 +77,24 @@ JobId Controller::handle(const Event& event) {
     case EventKind::kTick:
       dispatch_.resend_due();
       break;
+    case EventKind::kRelease:
+      if (JobState& job = state_.jobs[event.job]; job.phase == Phase::kHeld) admit(job);
+      break;
+    case EventKind::kEvict:
+      if (JobState& job = state_.jobs[event.job]; job.phase == Phase::kPlaced) {
+        send_back(job);
+        dispatch_.pursue(event.job);
+      }
+      break;
+    case EventKind::kLost:
+      lost(event);
+      break;
+    case EventKind::kClose:
+      close_node(event);
+      break;
+    case EventKind::kHoldBack:
+      hold_back(event);
+      break;
   }
   return event.job;
 }
@@ -86,10 +109,9 @@ JobId Controller::submit(const Event& event) {
   job.estimate = options_.estimates_from_history ? history_.estimate(*job.spec)
                  : event.estimate.known()        ? event.estimate
                                                  : job.spec->estimate;
-  state_.active.push_back(id);
-  ++state_.waiting;
   dispatch_.add_job();
-  change_.arrived.push_back(id);
+  job.phase = Phase::kHeld;
+  if (event.value2 <= 0) admit(job);
   return id;
 }
 
@@ -156,6 +178,10 @@ void Controller::send_back(JobState& job) {
     const double factor = std::exp2(std::min<int>(job.setbacks - 1, 6));
     job.held_back_until = state_.now + options_.back_off * factor;
   }
+  if (const auto asked = held_back_.find(job.id); asked != held_back_.end()) {
+    job.held_back_until = asked->second;
+    held_back_.erase(asked);
+  }
   change_.returned.push_back(job.id);
 }
 
@@ -168,6 +194,8 @@ void Controller::end(JobState& job) {
   job.phase = Phase::kEnded;
   change_.ended.push_back(job.id);
   state_.failures.jobs.erase(job.id);
+  state_.failures.shunned.erase(job.id);
+  held_back_.erase(job.id);
   load_notices_.erase(job.id);
   if (++ended_in_active_ * 2 > state_.active.size()) {
     std::erase_if(state_.active, [&](JobId id) { return state_.jobs[id].phase == Phase::kEnded; });
@@ -323,6 +351,8 @@ void Controller::take_policy(const Policy& policy) {
   change_.nodes = true;
 }
 
-Seconds Controller::next_wake() { return std::min(policy_wake_, dispatch_.next_due()); }
+Seconds Controller::next_wake() {
+  return std::min({policy_wake_, dispatch_.next_due(), next_closing()});
+}
 
 }  // namespace weft

@@ -73,6 +73,13 @@ class Controller {
 
  private:
   JobId submit(const Event& event);
+  // From now on the policy knows of it.
+  void admit(JobState& job);
+  void hold_back(const Event& event);
+  void lost(const Event& event);
+  void close_node(const Event& event);
+  // When some node is next closed or opened.
+  Seconds next_closing() const;
   void outcome(const Event& event);
   void finished(const Event& event);
   void crashed(const Event& event);
@@ -106,6 +113,7 @@ class Controller {
   Seconds policy_wake_ = kNever;
   std::uint32_t ended_in_active_ = 0;
   std::map<JobId, std::uint32_t> load_notices_;  // of services: number of the newest
+  std::map<JobId, Seconds> held_back_;           // of kHoldBack, until the run is over
   DurationHistogram latency_;
   std::int64_t decisions_ = 0;
 };

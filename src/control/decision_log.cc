@@ -29,6 +29,16 @@ const char* name_of(EventKind kind) {
       return "node-notice";
     case EventKind::kTick:
       return "tick";
+    case EventKind::kRelease:
+      return "release";
+    case EventKind::kEvict:
+      return "evict";
+    case EventKind::kLost:
+      return "lost";
+    case EventKind::kClose:
+      return "close";
+    case EventKind::kHoldBack:
+      return "hold-back";
   }
   return "";
 }

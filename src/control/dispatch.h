@@ -54,6 +54,8 @@ class Dispatch {
   // The pending command will not happen. A refused stop or resize is asked anew at its deadline,
   // under a new number: the old one would only be answered as before.
   CommandKind refuse(JobId job, std::uint32_t number);
+  // Of what the running job used, no more than this is left.
+  void shrink(JobId job, Allocation left) { set_used(pursuits_[job], std::move(left)); }
   // The job uses nothing any more: it finished, crashed or its stop was confirmed.
   void release(JobId job);
   // Earliest time at which resend_due has something to do.

@@ -9,7 +9,7 @@
 namespace weft {
 
 enum class EventKind : std::uint8_t {
-  kSubmit,      // submission
+  kSubmit,      // submission; value2 above 0: held, not for the policy to see until its kRelease
   kWithdraw,    // job: the user takes it back
   kOutcome,     // job, epoch, number, outcome: of a command
   kFinished,    // job, epoch: its work is done
@@ -21,6 +21,13 @@ enum class EventKind : std::uint8_t {
   kNodeUp,      // node, or one device of it
   kNodeNotice,  // node, or one device of it; value: the time at which it will go
   kTick,        // the wake time has come
+  kRelease,     // job: what it was held for has come
+  kEvict,       // job: stopped, and waits again
+  kLost,        // job, epoch: those replicas of a service are gone that had a part on `node`
+  kClose,       // node, number; from `value` to `value2` for none but tenant `epoch` - 1, 0: for
+                // nobody. An empty time: opened again
+  kHoldBack,    // job, epoch: when this run is over, not before the time `value` again, and not on
+                // `node`, if it names one, while others suffice
 };
 
 enum class Outcome : std::uint8_t { kDone, kRefused, kFailed };

@@ -8,7 +8,7 @@ namespace weft {
 template <typename Archive>
 void persist(Archive& io, JobState& j) {
   io(j.spec, j.id);
-  persist_enum(io, j.phase, Phase::kEnded);
+  persist_enum(io, j.phase, Phase::kHeld);
   io(j.running, j.restarts, j.setbacks, j.submit, j.held_back_until, j.estimate);
   io(j.running_since, j.devices_running, j.closed_device_s, j.closed_run_s);
   io(j.reported_work, j.reported_at, j.observed_rate, j.report, j.load, j.held);
@@ -42,7 +42,8 @@ void Dispatch::persist_in(Archive& io) {
 
 namespace {
 
-constexpr std::uint32_t kImageVersion = 1;
+// Version 1 knew of no job that was held back or wanted elsewhere, and no closure.
+constexpr std::uint32_t kImageVersion = 2;
 
 }  // namespace
 
@@ -51,7 +52,7 @@ void Controller::persist_in(Archive& io) {
   std::uint32_t version = kImageVersion;
   io(version);
   if constexpr (Archive::kReads) {
-    if (version != kImageVersion) return io.fail();
+    if (version < 1 || version > kImageVersion) return io.fail();
   }
   std::uint64_t nodes = state_.cluster().nodes.size(), devices = state_.cluster().device_count();
   io(nodes, devices);
@@ -61,6 +62,7 @@ void Controller::persist_in(Archive& io) {
   }
   io(state_.now, state_.jobs, state_.ended_service_s, state_.failures, policy_wake_, load_notices_);
   io(decisions_);
+  if (version >= 2) io(state_.failures.shunned, held_back_, state_.closures);
   history_.persist_in(io);
   dispatch_.persist_in(io);
 }
@@ -102,7 +104,8 @@ bool Controller::rebuild() {
   for (JobState& job : state_.jobs) {
     if (job.id != static_cast<JobId>(&job - state_.jobs.data())) return false;
     if (job.phase == Phase::kEnded) continue;
-    if (job.spec == nullptr) return false;
+    if (job.spec == nullptr || (job.phase == Phase::kHeld && !job.held.empty())) return false;
+    if (job.phase == Phase::kHeld) continue;
     state_.active.push_back(job.id);
     ++(job.phase == Phase::kWaiting ? state_.waiting : state_.placed);
     if ((job.phase == Phase::kPlaced) == job.held.empty() || !fits_cluster(job.held)) return false;

@@ -80,7 +80,7 @@ void persist(Archive& io, GoodputReport& r) {
 template <typename Archive>
 void persist(Archive& io, Event& e) {
   io(e.at);
-  persist_enum(io, e.kind, EventKind::kTick);
+  persist_enum(io, e.kind, EventKind::kHoldBack);
   persist_enum(io, e.outcome, Outcome::kFailed);
   io(e.job, e.epoch, e.number, e.node, e.device, e.value, e.value2, e.submission, e.report);
   io(e.estimate);
@@ -107,6 +107,11 @@ void persist(Archive& io, Allocation& a) {
 template <typename Archive>
 void persist(Archive& io, Decision& d) {
   io(d.held, d.rejected, d.wake);
+}
+
+template <typename Archive>
+void persist(Archive& io, Closure& c) {
+  io(c.number, c.node, c.from, c.until, c.for_tenant, c.tenant);
 }
 
 // A command that outlives the call it was made in.

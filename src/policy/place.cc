@@ -18,7 +18,8 @@ class GangSearch {
  public:
   GangSearch(const State& state, const JobState& job, const Configuration& configuration,
              TypeId type, NodeOrder order, const Allocation& taken)
-      : ledger_(state.ledger),
+      : state_(state),
+        ledger_(state.ledger),
         cluster_(state.cluster()),
         job_(job),
         configuration_(configuration),
@@ -27,7 +28,7 @@ class GangSearch {
         order_(order),
         taken_(taken),
         filtered_(has_host_demand(configuration) || !job.spec->spot_ok || !taken.empty() ||
-                  needs_domain()) {}
+                  !state.closures.empty() || needs_domain()) {}
 
   bool run(bool scatter, Allocation& out) {
     const Bytes memory = cluster_.types[type_].memory;
@@ -62,7 +63,7 @@ class GangSearch {
       return false;
     }
     return room(node) >= devices &&
-           node_suits(ledger_, node, devices + devices_on(node, taken_), job_, configuration_);
+           node_suits(state_, node, devices + devices_on(node, taken_), job_, configuration_);
   }
 
   NodeId find(std::uint32_t devices) const {
@@ -197,7 +198,7 @@ class GangSearch {
     for (NodeId id = 0; id < cluster_.nodes.size(); ++id) {
       const Node& node = cluster_.nodes[id];
       if (node.type != type_ || !ledger_.available(id)) continue;
-      if (!node_suits(ledger_, id, 1, job_, configuration_)) continue;
+      if (!node_suits(state_, id, 1, job_, configuration_)) continue;
       for (DeviceId d = node.first_device; d < node.first_device + node.devices; ++d) {
         const std::uint32_t room = ledger_.room_milli(d);
         const Bytes memory = cluster_.types[type_].memory;
@@ -217,7 +218,7 @@ class GangSearch {
       if (left == 0) break;
       // `out` holds the replicas placed before this one, too.
       const NodeId node = cluster_.node_of(device);
-      if (!node_suits(ledger_, node, devices_on(node, out) + 1, job_, configuration_)) continue;
+      if (!node_suits(state_, node, devices_on(node, out) + 1, job_, configuration_)) continue;
       out.devices.push_back({device, static_cast<std::uint16_t>(configuration_.milli), 0,
                              configuration_.device_memory});
       --left;
@@ -227,6 +228,7 @@ class GangSearch {
     return false;
   }
 
+  const State& state_;
   const Ledger& ledger_;
   const Cluster& cluster_;
   const JobState& job_;
@@ -283,10 +285,12 @@ bool place_as_asked(const Place& place, const State& state, const JobState& job,
                      [&](std::uint16_t i) { return place.place(state, job, i, replicas, out); });
 }
 
-bool node_suits(const Ledger& ledger, NodeId id, std::uint32_t devices, const JobState& job,
+bool node_suits(const State& state, NodeId id, std::uint32_t devices, const JobState& job,
                 const Configuration& c) {
+  const Ledger& ledger = state.ledger;
   const Node& node = ledger.cluster().nodes[id];
   if (node.node_class == NodeClass::kSpot && !job.spec->spot_ok) return false;
+  if (!state.closures.empty() && !state.may_begin_on(id, job)) return false;
   if (node.cpu_milli != 0 && ledger.used_cpu_milli(id) + c.cpu_milli * devices > node.cpu_milli) {
     return false;
   }

@@ -63,8 +63,8 @@ void append_devices(const Ledger& ledger, NodeId node, std::uint32_t count,
 // Rewrites `out.hosts` to what the configuration asks for beside each of `out.devices`.
 void fill_hosts(const Cluster& cluster, const Configuration& configuration, Allocation& out);
 // True if the node's processors and memory suffice for `devices` more of the configuration and the
-// job may use a node of its class.
-bool node_suits(const Ledger& ledger, NodeId node, std::uint32_t devices, const JobState& job,
+// job may use a node of its class and begin on it now.
+bool node_suits(const State& state, NodeId node, std::uint32_t devices, const JobState& job,
                 const Configuration& configuration);
 
 }  // namespace weft

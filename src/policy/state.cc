@@ -15,4 +15,15 @@ Seconds JobState::remaining_s(Seconds now) const {
   return std::max(0.0, estimate.duration - done_s);
 }
 
+bool State::may_begin_on(NodeId node, const JobState& job) const {
+  for (const Closure& closure : closures) {
+    if (closure.node != node || closure.until <= now) continue;
+    if (closure.for_tenant && closure.tenant == job.spec->tenant) continue;
+    if (closure.from <= now) return false;
+    const Seconds left = job.remaining_s(now);
+    if (left < kNever ? now + left > closure.from : !job.spec->preemptible) return false;
+  }
+  return true;
+}
+
 }  // namespace weft

@@ -19,6 +19,7 @@ enum class Phase : std::uint8_t {
   kWaiting,  // holds nothing
   kPlaced,   // holds `held`, whether its start is still pending or it runs
   kEnded,
+  kHeld,  // known to the controller alone: no policy sees it
 };
 
 // What is believed about one job. True work is not among it.
@@ -68,6 +69,17 @@ struct JobState {
 struct FailureLog {
   std::map<NodeId, Seconds> nodes;            // that have failed, or a device of theirs: when last
   std::map<JobId, std::vector<NodeId>> jobs;  // active jobs that crashed: on which nodes
+  // Active jobs that whoever runs them wants elsewhere: from which nodes.
+  std::map<JobId, std::vector<NodeId>> shunned;
+};
+
+// A node is for one tenant or nobody for a while.
+struct Closure {
+  std::uint32_t number = 0;
+  NodeId node = kNoNode;
+  Seconds from = 0, until = 0;
+  bool for_tenant = false;
+  TenantId tenant = 0;
 };
 
 struct State {
@@ -87,7 +99,12 @@ struct State {
   BandwidthSharing bandwidth = BandwidthSharing::kFair;  // on it
   JobId watched = kNoJob;                                // the job whose waiting is to be explained
 
+  std::vector<Closure> closures;  // that are not over, ascending by number
+
   const Cluster& cluster() const { return ledger.cluster(); }
+  // Whether the job would be gone from the node before others than its tenant must be, as far as it
+  // has told how long it takes. One that has not may be stopped then, or must not begin.
+  bool may_begin_on(NodeId node, const JobState& job) const;
   const JobState& job(JobId id) const { return jobs[id]; }
 };
 

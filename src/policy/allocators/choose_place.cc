@@ -87,7 +87,7 @@ class Displacing {
       if (best != kNoNode && std::pair(missing, free) >= least) continue;
       if (missing > smaller_on(node, size(i)) ||
           std::find(used.begin(), used.end(), node) != used.end() ||
-          !node_suits(state_.ledger, node, need, job(i), c)) {
+          !node_suits(state_, node, need, job(i), c)) {
         continue;
       }
       best = node;

@@ -116,7 +116,7 @@ class Pool {
       const NodeId node = cluster.node_of(out.devices[i].device);
       std::uint32_t count = 0;
       for (; i < out.devices.size() && cluster.node_of(out.devices[i].device) == node; ++i) ++count;
-      if (!node_suits(state_.ledger, node, count, job, c)) return false;
+      if (!node_suits(state_, node, count, job, c)) return false;
     }
     return true;
   }

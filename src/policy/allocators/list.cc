@@ -209,6 +209,10 @@ bool ListWalk::fits(const JobState& job, Allocation& out) {
 bool ListWalk::place(const JobState& job, std::uint32_t replicas, Allocation& out) const {
   std::vector<NodeId> avoided;
   for (const auto& guard : policy_.guards_) guard->avoid(state_, job, avoided);
+  if (const auto shunned = state_.failures.shunned.find(job.id);
+      shunned != state_.failures.shunned.end()) {
+    avoided.insert(avoided.end(), shunned->second.begin(), shunned->second.end());
+  }
   if (!avoided.empty()) {
     const SetAside aside(draft_, avoided);
     if (place_as_asked(*policy_.place_, state_, job, replicas, out)) return true;

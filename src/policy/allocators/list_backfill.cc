@@ -82,7 +82,8 @@ void ListWalk::walk_easy() {
     const double devices = devices_asked(job);
     if (!ends_before && devices > reservation.spare) continue;
     if (!place_or_evict(job, entry, false, allocation)) {
-      closed[memory_.shape[entry.id]] = true;
+      // Before a closure it is a matter of the job's length, too.
+      closed[memory_.shape[entry.id]] = state_.closures.empty();
       continue;
     }
     if (!ends_before) reservation.spare -= devices;

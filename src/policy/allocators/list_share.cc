@@ -34,7 +34,7 @@ bool fits_beside(const State& state, const JobState& guest, const Configuration&
       if (!state.ledger.device_in_service(node, held.devices[i].device)) return false;
       ++devices;
     }
-    if (!node_suits(state.ledger, node, devices, guest, configuration)) return false;
+    if (!node_suits(state, node, devices, guest, configuration)) return false;
   }
   return true;
 }

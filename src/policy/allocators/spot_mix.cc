@@ -173,7 +173,7 @@ class SpotWalk {
         const Node& node = cluster_.nodes[id];
         const std::uint32_t free = state_.ledger.free_whole(id);
         if (node.type != type || node.node_class != node_class || free == 0) continue;
-        if (node_suits(state_.ledger, id, std::min(free, c.devices), job, c)) {
+        if (node_suits(state_, id, std::min(free, c.devices), job, c)) {
           nodes.emplace_back(free, id);
         }
       }

@@ -119,7 +119,7 @@ class FragmentationPlace : public Place {
     if (!state.ledger.available(id) || node.devices < wanted.devices) return false;
     if (wanted.type != kAnyType && wanted.type != node.type) return false;
     if (wanted.milli == kWhole && state.ledger.free_whole(id) < wanted.devices) return false;
-    return node_suits(state.ledger, id, wanted.devices, job, wanted);
+    return node_suits(state, id, wanted.devices, job, wanted);
   }
 
   // Takes the job's devices one after the other, each where it adds least. Whole devices are all

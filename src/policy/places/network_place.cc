@@ -104,7 +104,7 @@ class Crossing {
     for (std::uint32_t leaf : order) {
       for (NodeId node : leaves.at(leaf)) {
         const std::uint32_t take = std::min(left, size);
-        if (take == 0 || !node_suits(state_.ledger, node, take, job_, wanted_)) continue;
+        if (take == 0 || !node_suits(state_, node, take, job_, wanted_)) continue;
         append_devices(state_.ledger, node, take, wanted_, out);
         left -= take;
       }

@@ -50,7 +50,7 @@ class RandomPlace : public Place {
     std::uint32_t left = wanted.devices;
     for (const auto& [unused, node] : order) {
       const std::uint32_t take = std::min(left, state.ledger.free_whole(node));
-      if (take == 0 || !node_suits(state.ledger, node, take, job, wanted)) continue;
+      if (take == 0 || !node_suits(state, node, take, job, wanted)) continue;
       append_devices(state.ledger, node, take, wanted, out);
       left -= take;
     }

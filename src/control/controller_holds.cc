@@ -1,0 +1,92 @@
+// Jobs that are held and let go, replicas that are lost, nodes that are closed for a while.
+#include <algorithm>
+
+#include "control/controller.h"
+#include "policy/place.h"
+
+namespace weft {
+
+void Controller::admit(JobState& job) {
+  job.phase = Phase::kWaiting;
+  if (state_.active.empty() || state_.active.back() < job.id) {
+    state_.active.push_back(job.id);
+  } else {  // it was held while others came
+    state_.active.insert(std::lower_bound(state_.active.begin(), state_.active.end(), job.id),
+                         job.id);
+  }
+  ++state_.waiting;
+  change_.arrived.push_back(job.id);
+}
+
+void Controller::hold_back(const Event& event) {
+  const bool over = dispatch_.pursuit(event.job).standing == Standing::kIdle;
+  if (stale(event) || over || state_.jobs[event.job].phase == Phase::kEnded) return;
+  held_back_[event.job] = event.value;
+  if (event.node == kNoNode) return;
+  std::vector<NodeId>& nodes = state_.failures.shunned[event.job];
+  if (std::find(nodes.begin(), nodes.end(), event.node) == nodes.end()) {
+    nodes.push_back(event.node);
+  }
+}
+
+void Controller::lost(const Event& event) {
+  JobState& job = state_.jobs[event.job];
+  const Pursuit& pursuit = dispatch_.pursuit(event.job);
+  if (stale(event) || pursuit.standing == Standing::kIdle) return;
+  Allocation left;
+  const Configuration& c = job.spec->requested();  // of a service always
+  const std::vector<DeviceShare>& had = job.held.devices;
+  for (size_t first = 0; first + c.devices <= had.size(); first += c.devices) {
+    const auto begin = had.begin() + static_cast<std::ptrdiff_t>(first), end = begin + c.devices;
+    if (std::any_of(begin, end, [&](const DeviceShare& share) {
+          return state_.cluster().node_of(share.device) == event.node;
+        })) {
+      continue;
+    }
+    left.devices.insert(left.devices.end(), begin, end);
+  }
+  const bool plain = job.spec->kind == WorkloadKind::kService && job.phase == Phase::kPlaced &&
+                     pursuit.standing == Standing::kRunning && pursuit.used == job.held;
+  if (!plain) {
+    // It is being changed: all of it ends as soon as that is answered, and begins anew.
+    if (job.phase == Phase::kPlaced) send_back(job);
+    return dispatch_.pursue(event.job);
+  }
+  if (left.devices.empty()) return crashed(event);
+  if (left.devices.size() == had.size()) return;
+  left.configuration = job.held.configuration;
+  left.watts_cap = job.held.watts_cap;
+  left.replicas = static_cast<std::uint32_t>(left.devices.size() / c.devices);
+  fill_hosts(state_.cluster(), c, left);
+  close_interval(job);
+  state_.ledger.give(job.id, job.held);
+  job.held = left;
+  state_.ledger.take(job.id, job.held);
+  dispatch_.shrink(job.id, std::move(left));
+  open_interval(job);
+  change_.loads.push_back(job.id);
+}
+
+void Controller::close_node(const Event& event) {
+  std::erase_if(state_.closures, [&](const Closure& closure) {
+    return closure.number == event.number || closure.until <= state_.now;
+  });
+  if (event.value < event.value2 && event.value2 > state_.now) {
+    const bool for_tenant = event.epoch > 0;
+    state_.closures.push_back({event.number, event.node, event.value, event.value2, for_tenant,
+                               static_cast<TenantId>(for_tenant ? event.epoch - 1 : 0)});
+  }
+  change_.nodes = true;
+}
+
+Seconds Controller::next_closing() const {
+  Seconds next = kNever;
+  for (const Closure& closure : state_.closures) {
+    for (const Seconds at : {closure.from, closure.until}) {
+      if (at > state_.now) next = std::min(next, at);
+    }
+  }
+  return next;
+}
+
+}  // namespace weft
