@@ -7,15 +7,21 @@ Where no agent of the cluster runs the program (WEFT_PROGRESS is not set) it doe
 stay in any script. Models made by ``weft.torch.wrap`` report their steps by themselves.
 """
 
+import faulthandler
 import json
 import math
 import os
+import signal
 import socket
 import threading
 import time
 from typing import Dict, Optional
 
 __all__ = ["report", "report_step"]
+
+# On this the program writes where all its threads are to its standard error, and goes on: what the
+# cluster asks for when no step comes any more. The agent knows it by the same number.
+_STACKS_SIGNAL = signal.SIGRTMIN + 6
 
 _EVERY_S = 0.1  # the agent passes on ten reports a second, so more would be for nothing
 
@@ -24,6 +30,18 @@ _socket: Optional[socket.socket] = None
 _waiting: Dict[str, float] = {}  # values that were not sent yet
 _sent_at = -math.inf
 _first_step: Optional[tuple] = None  # (step, when) from which the rate counts
+
+
+def _answer_for_stacks() -> None:
+    if "WEFT_PROGRESS" not in os.environ:
+        return
+    try:
+        faulthandler.register(_STACKS_SIGNAL, all_threads=True)
+    except (AttributeError, OSError, RuntimeError, ValueError):
+        pass  # no standard error to write to: the kernel's view has to do
+
+
+_answer_for_stacks()
 
 
 def report(**values: float) -> bool:

@@ -222,6 +222,7 @@ Status Agent::obey(const std::string& op, const Json& message) {
     return table_->change(op, message);
   }
   if (op == "signal") return table_->signal(message);
+  if (op == "stacks") return table_->save_stacks(message);
   if (op == "forget") return table_->forget(message);
   return Error{ErrorKind::kInvalidInput, "no such message is known", ""};
 }

@@ -136,6 +136,11 @@ Status put_memory(const std::string& folder, bool unified, Bytes memory) {
   return put(folder + "/memory.limit_in_bytes", memory > 0 ? std::to_string(memory) : "-1");
 }
 
+Status put_kept_memory(const std::string& folder, bool unified, Bytes memory) {
+  if (unified) return put(folder + "/memory.low", std::to_string(memory));
+  return put(folder + "/memory.soft_limit_in_bytes", memory > 0 ? std::to_string(memory) : "-1");
+}
+
 std::vector<pid_t> members_of(const std::string& folder) {
   std::vector<pid_t> members;
   std::ifstream in(folder + "/cgroup.procs");
@@ -248,6 +253,9 @@ Status ControlGroups::limit(const std::map<std::string, std::string>& folders,
       set = put(folder + "/cpuset.cpus", fmt::format("{}", fmt::join(limits.cpus, ",")));
     } else if (controller == "memory") {
       set = put_memory(folder, unified, limits.memory);
+      if (set.ok() && limits.kept_memory > 0) {
+        set = put_kept_memory(folder, unified, limits.kept_memory);
+      }
     } else if (controller == "devices") {
       for (const auto& [major, minor] : limits.denied) {
         set = put(folder + "/devices.deny", fmt::format("c {}:{} rwm", major, minor));

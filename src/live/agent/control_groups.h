@@ -22,6 +22,7 @@ struct GroupLimits {
   int weight_milli = 0;  // against others on the same processors; 1000 is usual
   std::vector<int> cpus;
   Bytes memory = 0;
+  Bytes kept_memory = 0;  // taken last when memory is short; what is used beyond is taken first
   std::vector<std::pair<int, int>> denied;  // numbers of device files
 };
 

@@ -51,6 +51,8 @@ RankShare read_rank(const Json& object, std::string& wrong) {
   rank.milli = static_cast<int>(fields.whole("milli", 1, 1000, 1000));
   rank.memory = fields.whole("memory", 0, std::int64_t{1} << 60, 0);
   rank.cpu_milli = static_cast<int>(fields.whole("cpu_milli", 0, 10'000'000, 0));
+  rank.cpu_more = fields.whole("cpu_more", 0, 1, 0) == 1;
+  rank.memory_more = fields.whole("memory_more", 0, 1, 0) == 1;
   rank.cpus = read_indices(fields, "cpus");
   rank.network_limit = fields.number("network_limit", 0, 1e12, 0);
   rank.network_guarantee = fields.number("network_guarantee", 0, 1e12, 0);

@@ -32,6 +32,8 @@ struct RankShare {
   int milli = 1000;          // of each of them
   Bytes memory = 0;          // 0: no limit
   int cpu_milli = 0;         // 0: no limit
+  // What is written is guaranteed, and what idles beyond may be used.
+  bool cpu_more = false, memory_more = false;
   std::vector<int> cpus;     // empty: all of the node
   double network_limit = 0;  // bytes per second; 0: none
   double network_guarantee = 0;

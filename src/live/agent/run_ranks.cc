@@ -55,7 +55,12 @@ GroupLimits RunTable::limits_of(const RankShare& share) const {
   limits.cpu_milli = share.cpu_milli;
   limits.weight_milli = share.milli * std::max(1, static_cast<int>(share.devices.size()));
   limits.cpus = share.cpus;
-  limits.memory = share.memory;
+  if (share.cpu_more) {
+    // Weights are in thousandths of a processor, so that whoever has more of them gets more.
+    limits.weight_milli = std::max(limits.weight_milli, share.cpu_milli);
+    limits.cpu_milli = 0;
+  }
+  (share.memory_more ? limits.kept_memory : limits.memory) = share.memory;
   for (const NodeDevice& device : settings_.facts.devices) {
     const bool given =
         std::find(share.devices.begin(), share.devices.end(), device.index) != share.devices.end();
@@ -113,7 +118,9 @@ void RunTable::plan(const Run& run, Rank& rank) {
           fmt::format("{:g}", 0.1 * rank.share.milli);
     }
   }
-  if (!settings_.groups.has("memory")) setup.data_limit = rank.share.memory;
+  if (!settings_.groups.has("memory") && !rank.share.memory_more) {
+    setup.data_limit = rank.share.memory;
+  }
   if (!settings_.groups.has("cpuset")) {
     setup.cpus = rank.share.cpus.empty() ? settings_.facts.cpus : rank.share.cpus;
   }

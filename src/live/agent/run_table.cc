@@ -11,6 +11,8 @@
 #include "base/files.h"
 #include "base/stopwatch.h"
 #include "live/agent/json_fields.h"
+#include "live/agent/process_tree.h"
+#include "live/agent/rank_stacks.h"
 
 namespace weft::live {
 namespace {
@@ -314,6 +316,23 @@ Status RunTable::signal(const Json& message) {
   if (!signal.ok()) return signal.error();
   if (Run* run = find(*key); run != nullptr && *signal > 0) {
     for (auto& [number, rank] : run->ranks) tell(rank, {{"do", "signal"}, {"signal", *signal}});
+  }
+  return {};
+}
+
+Status RunTable::save_stacks(const Json& message) {
+  const auto key = read_run_key(message);
+  if (!key.ok()) return key.error();
+  Run* run = find(*key);
+  if (run == nullptr) return {};
+  for (auto& [number, rank] : run->ranks) {
+    if (rank.end || rank.keeper <= 0) continue;
+    const std::string path = fmt::format("{}/rank-{}.stacks", run->order.log_dir, number);
+    const std::string text = fmt::format("{}: {}\n{}\n", key->text(), message.value("why", ""),
+                                         stacks_text(descendants_of(rank.keeper)));
+    const Status saved = append_stacks(path, text, run->order.uid, run->order.gid);
+    if (!saved.ok()) settings_.log(saved.error().what);
+    tell(rank, {{"do", "signal"}, {"signal", python_stacks_signal()}});
   }
   return {};
 }

@@ -49,6 +49,7 @@ class RunTable {
   // stop, resize, freeze, thaw: all with a number and an outcome.
   Status change(const std::string& op, const Json& message);
   Status signal(const Json& message);
+  Status save_stacks(const Json& message);
   Status forget(const Json& message);
 
   // What is enforced, for a `hello`.
