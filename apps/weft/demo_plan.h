@@ -42,7 +42,8 @@ DemoPark demo_park(unsigned processors, bool root);
 
 // What one calibration measured.
 struct Calibration {
-  Seconds ready = 0;  // from the start of a process to its first step
+  Seconds loaded = 0;  // from the start of a process until its program is there
+  Seconds met = 0;     // until its ranks have found each other
   struct Row {
     std::string model, way;
     int ranks = 1, nodes = 1;

@@ -121,9 +121,10 @@ def calibrate(path: str, ways: List[str]) -> None:
 
     Each phase has several groups at work that share neither devices nor links.
     """
+    loaded = seconds_alive()
     dist.init_process_group("weft")
+    met = seconds_alive()
     rank = dist.get_rank()
-    ready = seconds_alive()
     names = list(MODELS)
     phases = [
         [([each], [names[each % len(names)]], [ALONE]) for each in range(8)],
@@ -147,7 +148,7 @@ def calibrate(path: str, ways: List[str]) -> None:
     everything: List[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(everything, [row for row in rows if row.pop("first") == rank])
     if rank == 0:
-        report = {"ready_s": ready, "rows": [row for part in everything for row in part]}
+        report = {"loaded_s": loaded, "met_s": met, "rows": [row for part in everything for row in part]}
         with open(path + ".new", "w") as out:
             json.dump(report, out)
         os.replace(path + ".new", path)
@@ -173,8 +174,10 @@ def checkpoint_path() -> Optional[str]:
 def train(name: str, batches: int, way: str) -> float:
     world = int(os.environ.get("WORLD_SIZE", "1"))
     rank = int(os.environ.get("RANK", "0"))
+    loaded = seconds_alive()
     if world > 1:
         dist.init_process_group("gloo" if way == PLAIN else "weft")
+    met = seconds_alive()
     job = Job(name, way)
     path = checkpoint_path()
     done = 0
@@ -193,7 +196,8 @@ def train(name: str, batches: int, way: str) -> float:
 
     loss = float("nan")
     saved_at = time.monotonic()
-    print(f"rank {rank} of {world}: {name}, {way}, from batch {done}", flush=True)
+    print(f"rank {rank} of {world}: {name}, {way}, from batch {done}; loaded after {loaded:.2f} s, "
+          f"met after {met:.2f} s, ready after {seconds_alive():.2f} s", flush=True)
     while done < batches:
         try:
             loss = job.step(done + rank)
