@@ -1,0 +1,141 @@
+#include "demo_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "demo_report.h"
+#include "live/job/profile.h"
+#include "live/job/submission.h"
+#include "model/cluster_yaml.h"
+
+namespace weft {
+namespace {
+
+// Steps as on links of 50 Mbit/s: whole gradients take long, encoded ones a quarter, averaged ones
+// less.
+Calibration measured() {
+  Calibration c;
+  c.loaded = 5;
+  c.met = 6;
+  const std::map<std::string, double> compute = {{"small", 0.07}, {"medium", 0.09}, {"large", 0.1}};
+  const std::map<std::string, double> whole = {{"small", 0.13}, {"medium", 0.35}, {"large", 0.82}};
+  const std::map<std::string, double> part = {{"ddp", 1},
+                                              {"none/bsp", 1},
+                                              {"int8/bsp", 0.3},
+                                              {"int8/local:period=4", 0.1}};
+  for (const auto& [model, step] : compute) {
+    c.rows.push_back({model, "alone", 1, 1, step});
+    for (const auto& [way, share] : part) {
+      c.rows.push_back({model, way, 2, 1, step + 0.01});
+      c.rows.push_back({model, way, 2, 2, step + whole.at(model) * share});
+      if (model == "large") c.rows.push_back({model, way, 4, 2, step + 1.5 * 0.82 * share});
+    }
+  }
+  return c;
+}
+
+TEST(DemoPlan, DevicesLeaveAQuarterOfAProcessor) {
+  for (const unsigned processors : {1u, 2u, 4u, 64u}) {
+    const DemoPark park = demo_park(processors, true);
+    EXPECT_LE(park.nodes * park.devices * park.device_milli, 1000 * static_cast<int>(processors) - 250);
+    const auto cluster = parse_cluster_yaml({"demo", park.yaml()});
+    ASSERT_TRUE(cluster.ok()) << cluster.error().text();
+    EXPECT_EQ(cluster->device_count(), 8u);
+    EXPECT_DOUBLE_EQ(cluster->nodes[0].network_bytes_per_s, park.link_bytes_per_s);
+  }
+}
+
+TEST(DemoPlan, LargerGroupsFollowWhatFourTook) {
+  const Calibration c = measured();
+  EXPECT_DOUBLE_EQ(c.exposed("medium", "ddp", 1, 1), 0);
+  EXPECT_NEAR(c.exposed("medium", "ddp", 2, 1), 0.01, 1e-9);
+  EXPECT_NEAR(c.exposed("medium", "ddp", 2, 2), 0.35, 1e-9);
+  EXPECT_NEAR(c.exposed("medium", "ddp", 4, 2), 0.35 * 1.5, 1e-9);
+  const Seconds three = c.exposed("medium", "ddp", 3, 2);
+  EXPECT_GT(three, c.exposed("medium", "ddp", 2, 2));
+  EXPECT_LT(three, c.exposed("medium", "ddp", 4, 2));
+}
+
+TEST(DemoPlan, EveryJobIsAcceptedWithItsProfile) {
+  for (const bool root : {true, false}) {
+    const DemoPark park = demo_park(2, root);
+    const auto cluster = parse_cluster_yaml({"demo", park.yaml()});
+    for (const DemoStyle& style : demo_styles()) {
+      for (const DemoJob& job : demo_jobs()) {
+        const live::JobSpec spec = demo_spec(job, style, park, "/tmp");
+        auto submission = live::make_submission(spec, *cluster, 0, {});
+        ASSERT_TRUE(submission.ok()) << style.name << " " << job.name << ": "
+                                     << submission.error().text();
+        const auto profile =
+            live::profile_from_json(demo_profile(job, style, park, measured()));
+        ASSERT_TRUE(profile.ok()) << profile.error().text();
+        const Status applied = live::apply_profile(*profile, spec, *submission);
+        EXPECT_TRUE(applied.ok()) << applied.error().text();
+        EXPECT_EQ(submission->declared_work, job.batches);
+      }
+    }
+  }
+}
+
+TEST(DemoPlan, LessCommunicationIsForeseenToBeFaster) {
+  const DemoPark park = demo_park(2, true);
+  std::map<std::string, Seconds> mean;
+  for (const DemoStyle& style : demo_styles()) {
+    const auto ends = demo_forecast(style, park, measured(), "/tmp");
+    ASSERT_TRUE(ends.ok()) << style.name << ": " << ends.error().text();
+    ASSERT_EQ(ends->size(), demo_jobs().size());
+    for (const auto& [job, seconds] : *ends) {
+      EXPECT_GT(seconds, measured().loaded) << job;
+      EXPECT_LT(seconds, 300) << job;
+      mean[style.name] += seconds / static_cast<double>(ends->size());
+    }
+  }
+  EXPECT_LT(mean["weft"], 0.7 * mean["fifo"]);
+  EXPECT_LT(mean["weft"], mean["placed"]);
+}
+
+DemoSummary summary_of_two() {
+  DemoSummary summary;
+  for (const double factor : {2.0, 1.0}) {
+    DemoResult run;
+    run.name = factor > 1 ? "fifo" : "weft";
+    for (const DemoJob& job : demo_jobs()) {
+      DemoOutcome row;
+      row.job = job.name;
+      row.state = "finished";
+      row.submitted = job.submit;
+      row.started = job.submit + 1;
+      row.ended = job.submit + 10 * factor;
+      row.predicted = 11 * factor;
+      run.jobs.push_back(row);
+    }
+    summary.runs.push_back(run);
+  }
+  return summary;
+}
+
+TEST(DemoReport, SaysWhatCameOfIt) {
+  const DemoSummary summary = summary_of_two();
+  EXPECT_DOUBLE_EQ(summary.gain(summary.last()), 2);
+  EXPECT_NEAR(summary.last().mean_error_pct(), 10, 1e-9);
+  const auto json = demo_json(summary);
+  EXPECT_DOUBLE_EQ(json.at("gain").get<double>(), 2);
+  EXPECT_EQ(json.at("runs").size(), 2u);
+  for (const char* key : {"predicted_s", "measured_s", "error_pct"}) {
+    EXPECT_TRUE(json.at("runs").at(0).at("jobs").at(0).contains(key)) << key;
+  }
+  EXPECT_NE(demo_verdict(summary).find("2.00x"), std::string::npos);
+  EXPECT_NE(demo_table(summary).find("vision"), std::string::npos);
+  const std::string page = demo_page(summary);
+  EXPECT_NE(page.find("</html>"), std::string::npos);
+  EXPECT_EQ(page.find("http"), std::string::npos);  // it fetches nothing
+}
+
+TEST(DemoReport, AJobThatFailedIsNotWell) {
+  DemoSummary summary = summary_of_two();
+  summary.runs[0].jobs[0].state = "failed";
+  EXPECT_FALSE(summary.all_well());
+  EXPECT_NE(demo_verdict(summary).find("not every job finished"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft
