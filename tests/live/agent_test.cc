@@ -240,9 +240,8 @@ TEST(Agent, AKeeperThatNeverCameIsAFailedStart) {
   kill(server, SIGSTOP);
   AgentJson order = node.order("a", "echo x >>$T/ran");
   controller.send(order);
-  ASSERT_TRUE(wait_until([&] { return node.has_order("a"); }));
-  const std::int64_t from = monotonic_ns();  // the request follows at once
-  wait_until([&] { return monotonic_ns() - from > 100'000'000; });
+  controller.send(stop("z", 2, 1));  // answered once the keeper has been asked for
+  ASSERT_EQ(controller.wait(outcome("z", 2))["result"], "done");
   kill(server, SIGKILL);
   EXPECT_EQ(controller.wait(outcome("a", 1))["result"], "failed") << controller.said();
   order["epoch"] = 2;

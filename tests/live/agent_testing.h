@@ -220,10 +220,6 @@ class AgentNode {
     return json.is_object() ? json.value("keeper", 0) : 0;
   }
 
-  bool has_order(const std::string& uuid) const {
-    return !slurp(scratch.path("agent/runs/" + uuid + ".1/order")).empty();
-  }
-
   // A start of `ranks` ranks of `sh -c script`; T is the scratch folder.
   AgentJson order(const std::string& uuid, const std::string& script, int ranks = 1) {
     uuids_.insert(uuid);
