@@ -7,9 +7,9 @@
 
 #include "base/files.h"
 #include "base/table.h"
+#include "daemon_client.h"
 #include "live/daemon/daemon.h"
 #include "live/daemon/replay.h"
-#include "live/http/client.h"
 #include "live/http/poll.h"
 #include "live/job/job_file.h"
 #include "live/job/job_json.h"
@@ -36,23 +36,6 @@ std::string store_of(const Arguments& a) {
   return a.store.empty() ? live::default_store() : a.store;
 }
 
-// Asks and parses; a status of 400 and more is an error with what the daemon said.
-Result<Json> ask(live::HttpClient& client, const std::string& method, const std::string& target,
-                 const Json& body = nullptr) {
-  const auto reply = client.ask(method, target, body.is_null() ? "" : body.dump());
-  if (!reply.ok()) return reply.error();
-  const Json json = Json::parse(reply->body, nullptr, false);
-  if (json.is_discarded()) {
-    return Error{ErrorKind::kIo, fmt::format("the daemon said what is no JSON: {}", reply->body),
-                 ""};
-  }
-  if (reply->status >= 400) {
-    return Error{reply->status == 404 ? ErrorKind::kNotFound : ErrorKind::kInvalidInput,
-                 json.value("error", "refused"), json.value("hint", "")};
-  }
-  return json;
-}
-
 bool has_ended(const std::string& state) {
   return state == "finished" || state == "failed" || state == "cancelled" || state == "rejected";
 }
@@ -75,9 +58,9 @@ int run_submit(const Arguments& a) {
   const auto here = std::filesystem::current_path(ignored);
   // Where the job runs is where it was submitted from, unless its file says otherwise.
   spec->workdir = (here / spec->workdir).lexically_normal().string();
-  live::HttpClient client(live::socket_of(store_of(a)));
+  DaemonClient client(a.store);
   const auto made =
-      ask(client, "POST", "/v1/jobs", {{"spec", live::to_json(*spec)}, {"dry_run", a.dry_run}});
+      client.ask("POST", "/v1/jobs", {{"spec", live::to_json(*spec)}, {"dry_run", a.dry_run}});
   if (!made.ok()) return refuse("submit", made.error());
   for (const Json& what : made->value("not_kept", Json::array())) {
     fmt::print(stderr, "weft submit: not kept to yet: {}\n", what.get<std::string>());
@@ -96,7 +79,7 @@ int run_submit(const Arguments& a) {
   bool well = true;
   for (const Json& job : made->at("jobs")) {
     live::poll_until([&] {  // also while the daemon is away
-      const auto view = ask(client, "GET", "/v1/jobs/" + job.at("uuid").get<std::string>());
+      const auto view = client.ask("GET", "/v1/jobs/" + job.at("uuid").get<std::string>());
       if (!view.ok() || !has_ended(view->at("state"))) return false;
       well = well && view->at("state") == "finished";
       fmt::print(stderr, "{} {}\n", view->at("name").get<std::string>(),
@@ -108,8 +91,8 @@ int run_submit(const Arguments& a) {
 }
 
 int run_jobs(const Arguments& a) {
-  live::HttpClient client(live::socket_of(store_of(a)));
-  const auto answer = ask(client, "GET", a.all ? "/v1/jobs?all=1" : "/v1/jobs");
+  DaemonClient client(a.store);
+  const auto answer = client.ask("GET", a.all ? "/v1/jobs?all=1" : "/v1/jobs");
   if (!answer.ok()) return refuse("jobs", answer.error());
   if (a.json) {
     fmt::print("{}\n", answer->dump());
@@ -136,8 +119,9 @@ int run_jobs(const Arguments& a) {
 }
 
 int run_status(const Arguments& a) {
-  live::HttpClient client(live::socket_of(store_of(a)));
-  const auto answer = ask(client, "GET", a.job.empty() ? "/v1/status" : "/v1/jobs/" + a.job);
+  DaemonClient client(a.store);
+  const auto answer =
+      client.ask("GET", a.job.empty() ? "/v1/status" : "/v1/jobs/" + in_path(a.job));
   if (!answer.ok()) {
     return refuse(
         "status", answer.error(),
@@ -148,10 +132,10 @@ int run_status(const Arguments& a) {
 }
 
 // Prints what is new; true when no more will come.
-Result<bool> print_log(live::HttpClient& client, const Arguments& a, std::uint64_t& offset) {
+Result<bool> print_log(DaemonClient& client, const Arguments& a, std::uint64_t& offset) {
   while (true) {
-    const auto part = ask(client, "GET",
-                          fmt::format("/v1/jobs/{}/logs?rank={}&offset={}", a.job, a.rank, offset));
+    const auto part = client.ask(
+        "GET", fmt::format("/v1/jobs/{}/logs?rank={}&offset={}", in_path(a.job), a.rank, offset));
     if (!part.ok()) return part.error();
     const std::string text = part->at("text");
     fmt::print("{}", text);
@@ -162,7 +146,7 @@ Result<bool> print_log(live::HttpClient& client, const Arguments& a, std::uint64
 }
 
 int run_logs(const Arguments& a) {
-  live::HttpClient client(live::socket_of(store_of(a)));
+  DaemonClient client(a.store);
   std::uint64_t offset = 0;
   int code = kExitDone;
   live::poll_until([&] {
@@ -174,20 +158,20 @@ int run_logs(const Arguments& a) {
 }
 
 int run_cancel(const Arguments& a) {
-  live::HttpClient client(live::socket_of(store_of(a)));
-  const auto answer = ask(client, "POST", "/v1/jobs/" + a.job + "/cancel");
+  DaemonClient client(a.store);
+  const auto answer = client.ask("POST", "/v1/jobs/" + in_path(a.job) + "/cancel");
   if (!answer.ok()) return refuse("cancel", answer.error(), kExitNo);
   if (a.json) fmt::print("{}\n", answer->dump());
   return kExitDone;
 }
 
 int run_nodes(const Arguments& a) {
-  live::HttpClient client(live::socket_of(store_of(a)));
+  DaemonClient client(a.store);
   if (!a.node_verb.empty()) {
-    const auto changed = ask(client, "POST", "/v1/nodes/" + a.node + "/" + a.node_verb);
+    const auto changed = client.ask("POST", "/v1/nodes/" + in_path(a.node) + "/" + a.node_verb);
     return changed.ok() ? kExitDone : refuse("nodes", changed.error(), kExitNo);
   }
-  const auto answer = ask(client, "GET", "/v1/nodes");
+  const auto answer = client.ask("GET", "/v1/nodes");
   if (!answer.ok()) return refuse("nodes", answer.error());
   if (a.json) {
     fmt::print("{}\n", answer->dump());
@@ -205,26 +189,41 @@ int run_nodes(const Arguments& a) {
   return kExitDone;
 }
 
-int run_events(const Arguments& a) {
-  live::HttpClient client(live::socket_of(store_of(a)));
-  std::uint64_t after = 0;
+void print_event(const Arguments& a, const Json& line) {
+  fmt::print("{}\n", a.json ? line.dump()
+                            : fmt::format("{:>12.3f} s  {}", line.at("at_s").get<double>(),
+                                          line.at("what").get<std::string>()));
+}
+
+// Server-sent events; when the daemon goes away, from the last one on when it is back.
+int follow_events(DaemonClient& client, const Arguments& a) {
+  std::string last;
   int code = kExitDone;
   live::poll_until([&] {
-    const auto answer = ask(client, "GET", fmt::format("/v1/events?after={}", after));
-    if (!answer.ok()) {
-      code = refuse("events", answer.error());
-      return true;
-    }
-    for (const Json& line : answer->at("events")) {
-      after = line.at("number");
-      fmt::print("{}\n", a.json ? line.dump()
-                                : fmt::format("{:>12.3f} s  {}", line.at("at_s").get<double>(),
-                                              line.at("what").get<std::string>()));
-    }
-    std::fflush(stdout);
-    return !a.follow;
+    const Status ended = client.follow(
+        "GET", "/v1/events/stream", "",
+        [&](std::string_view line) {
+          if (line.starts_with("id: ")) last = line.substr(4);
+          if (line.starts_with("data: ")) {
+            const Json event = Json::parse(line.substr(6), nullptr, false);
+            if (event.is_object()) print_event(a, event);
+          }
+          return std::fflush(stdout) == 0;
+        },
+        last);
+    if (!ended.ok() && last.empty()) code = refuse("events", ended.error());
+    return code != kExitDone || std::ferror(stdout) != 0;
   });
   return code;
+}
+
+int run_events(const Arguments& a) {
+  DaemonClient client(a.store);
+  if (a.follow) return follow_events(client, a);
+  const auto answer = client.ask("GET", "/v1/events");
+  if (!answer.ok()) return refuse("events", answer.error());
+  for (const Json& line : answer->at("events")) print_event(a, line);
+  return kExitDone;
 }
 
 int run_replay(const Arguments& a) {

@@ -13,6 +13,7 @@
 #include "option_checks.h"
 #include "plan_command.h"
 #include "sim_options.h"
+#include "token_command.h"
 #include "trace_command.h"
 #include "up_command.h"
 
@@ -129,6 +130,7 @@ int run(int argc, char** argv) {
   daily.push_back(add_demo_command(app));
   daily.push_back(add_up_command(app));
   daily.push_back(add_down_command(app));
+  daily.push_back(add_token_command(app));
   protect_launch_words(argc, argv);
   try {
     app.parse(argc, argv);

@@ -6,11 +6,12 @@
 
 #include <atomic>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/files.h"
+#include "daemon_client.h"
 #include "live/daemon/daemon.h"
-#include "live/http/client.h"
 #include "live/http/poll.h"
 #include "model/cluster.h"
 #include "option_checks.h"
@@ -21,8 +22,9 @@ namespace {
 
 struct UpArguments {
   std::string cluster, policy = "backfill", store;
+  std::string listen, certificate, key;
   double lease_s = 10;
-  bool no_agents = false, namespaces = false;
+  bool no_agents = false, namespaces = false, insecure = false;
 };
 
 std::atomic<bool> stop_now = false;
@@ -45,8 +47,32 @@ Result<std::string> text_of(const std::string& given) {
   return read_file(given, kMostBytes);
 }
 
+// Tokens that cross a network in the clear are everybody's.
+Status check_listening(const UpArguments& a) {
+  const auto wrong = [](const char* what, const char* hint) {
+    return Error{ErrorKind::kInvalidInput, what, hint};
+  };
+  if (a.listen.empty()) {
+    if (a.certificate.empty() && a.key.empty() && !a.insecure) return {};
+    return wrong("--tls-cert, --tls-key and --insecure say how to listen, but not where",
+                 "add --listen ADDRESS:PORT");
+  }
+  if (a.certificate.empty() != a.key.empty()) {
+    return wrong("--tls-cert and --tls-key belong together", "give both");
+  }
+  if (a.certificate.empty() && !live::is_loopback(a.listen) && !a.insecure) {
+    return wrong("without TLS, tokens would cross the network in the clear",
+                 "give --tls-cert and --tls-key, listen at 127.0.0.1, or say --insecure");
+  }
+  return {};
+}
+
 int run_up(const UpArguments& a) {
+  if (const Status well = check_listening(a); !well.ok()) return refuse("up", well.error());
   live::DaemonOptions options;
+  options.listen = a.listen;
+  options.certificate = a.certificate;
+  options.key = a.key;
   options.store = a.store.empty() ? live::default_store() : a.store;
   const std::string asked = a.cluster.empty() ? this_machine() : a.cluster;
   auto cluster = read_cluster(asked);
@@ -82,6 +108,9 @@ int run_up(const UpArguments& a) {
   if (!daemon.ok()) return refuse("up", daemon.error());
   fmt::print("weft: up (term {}, {} jobs known, {} policy) at {}\n", (*daemon)->term(),
              (*daemon)->jobs(), a.policy, live::socket_of(store));
+  if (const std::string url = (*daemon)->url(); !url.empty()) {
+    fmt::print("weft: listens at {} for callers with a token\n", url);
+  }
   if (a.no_agents) {
     fmt::print("weft: agents are expected at 127.0.0.1:{} with --secret-file {}\n",
                (*daemon)->agent_port(), (*daemon)->secret_file());
@@ -95,12 +124,11 @@ int run_up(const UpArguments& a) {
 }
 
 int run_down(const std::string& store) {
-  live::HttpClient client(live::socket_of(store.empty() ? live::default_store() : store));
+  DaemonClient client(store);
   const auto reply = client.ask("POST", "/v1/down");
   if (!reply.ok()) return refuse("down", reply.error());
-  if (reply->status != 200) return refuse("down", {ErrorKind::kInvalidInput, reply->body, ""});
   // It is down when it answers no more.
-  live::poll_until([&] { return !client.ask("GET", "/v1/status", "", 1).ok(); }, 100);
+  live::poll_until([&] { return !client.ask("GET", "/v1/status").ok(); }, 100);
   return kExitDone;
 }
 
@@ -118,6 +146,10 @@ Verb add_up_command(CLI::App& app) {
   verb->add_flag("--namespaces", a->namespaces,
                  "each node has a network of its own, as fast as the cluster file says (root)");
   verb->add_flag("--no-agents", a->no_agents, "start none: they come from other machines");
+  verb->add_option("--listen", a->listen, "ADDRESS:PORT for callers with a token (none)");
+  verb->add_option("--tls-cert", a->certificate, "certificate chain (PEM) for --listen");
+  verb->add_option("--tls-key", a->key, "its key (PEM)");
+  verb->add_flag("--insecure", a->insecure, "listen beyond this machine without TLS");
   verb->footer(
       "Every node of the cluster is an agent on this machine unless --no-agents is given.\n"
       "SIGTERM ends the daemon alone: jobs go on, and the next `weft up` takes them over.\n"

@@ -6,83 +6,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "live/daemon/daemon.h"
-#include "live/http/client.h"
-#include "tests/live/launch_testing.h"
+#include "live/store/journal.h"
+#include "tests/live/up_testing.h"
 
 namespace weft {
 namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-
-// A `weft up` on a store of its own; whatever it started is ended afterwards.
-class Up {
- public:
-  explicit Up(std::vector<std::string> more = {}) : more_(std::move(more)) { start(); }
-  ~Up() {
-    if (lives(pid())) weft("down");
-    end(SIGKILL);
-  }
-  void start() {
-    std::vector<std::string> words = {WEFT_BINARY, "up",    "--cluster", "2x2",
-                                      "--store",   store(), "--lease",   "2"};
-    words.insert(words.end(), more_.begin(), more_.end());
-    auto started = runtime::ChildProcess::start(
-        {WEFT_BINARY, words, runtime::full_environment({}, {}), scratch.path("up.out"),
-         scratch.path("up.err"), std::nullopt});
-    ASSERT_TRUE(started.ok());
-    process_.emplace(std::move(*started));
-    EXPECT_TRUE(wait_until([&] {
-      const auto nodes = ask("GET", "/v1/nodes");
-      if (!nodes.is_object() || !nodes.contains("nodes")) return false;
-      for (const json& node : nodes["nodes"]) {
-        if (!node["connected"].get<bool>()) return false;
-      }
-      return true;
-    })) << slurp(scratch.path("up.err"));
-  }
-  void end(int number) {
-    if (!process_ || process_->reap()) return;
-    ::kill(process_->pid(), number);
-    wait_until([&] { return process_->reap().has_value(); });
-  }
-  pid_t pid() const { return process_ ? process_->pid() : -1; }
-  std::string store() const { return scratch.path("store"); }
-  json ask(const std::string& method, const std::string& target, const std::string& body = "") {
-    live::HttpClient client(live::socket_of(store()));
-    const auto reply = client.ask(method, target, body, 5);
-    status = reply.ok() ? reply->status : 0;
-    return reply.ok() ? json::parse(reply->body, nullptr, false) : json();
-  }
-  CommandResult weft(const std::string& words) {
-    return run_weft(scratch, words + " --store " + store());
-  }
-  std::string submit(const std::string& name, const std::string& run,
-                     const std::string& more = "") {
-    const std::string file = scratch.write(
-        name + ".yaml", "name: " + name + "\nworkdir: " + scratch.path("") +
-                            "\nresources: {accelerators: 1}\nrun: \"" + run + "\"\n" + more);
-    const CommandResult result = weft("submit " + file + " --json");
-    EXPECT_EQ(result.code, 0) << result.err;
-    return result.code == 0 ? json::parse(result.out).at("jobs").at(0).at("uuid").get<std::string>()
-                            : "";
-  }
-  std::string state(const std::string& job) {
-    const json view = ask("GET", "/v1/jobs/" + job);
-    return view.is_object() ? view.value("state", "unknown") : "unknown";
-  }
-  bool comes_to(const std::string& job, const std::string& wanted) {
-    return wait_until([&] { return state(job) == wanted; });
-  }
-
-  Scratch scratch;
-  int status = 0;
-
- private:
-  std::vector<std::string> more_;
-  std::optional<runtime::ChildProcess> process_;
-};
 
 TEST(Daemon, RunsAJobToItsEndAndShowsIt) {
   Up up;

@@ -14,31 +14,11 @@
 
 #include "live/daemon/brain.h"
 #include "live/daemon/fleet.h"
+#include "live/daemon/tokens.h"
+#include "live/daemon/usage.h"
+#include "live/http/service.h"
 
 namespace weft::live {
-
-// What a caller may do; each may do what those before it may.
-enum class Role : std::uint8_t { kUser, kOperator, kAdmin };
-inline constexpr const char* kRoleNames[] = {"user", "operator", "admin"};
-
-struct Caller {
-  std::uint32_t uid = 0, gid = 0;
-  std::string user;
-  Role role = Role::kUser;
-  bool may(Role needed) const { return role >= needed; }
-};
-
-struct ApiRequest {
-  std::string method, target, body;
-  Caller caller;
-};
-
-struct ApiAnswer {
-  int status = 200;
-  std::string body;
-  std::string type = "application/json";
-  std::string allow = {};  // of a 405: the methods that are known
-};
 
 // Numbers of queues, in the order they were first seen.
 class Tenants {
@@ -62,6 +42,8 @@ struct ApiParts {
   Fleet& fleet;
   DurableJournal& journal;
   Tenants& tenants;
+  Tokens& tokens;
+  UsageBook& usage;
   std::string policy, log_root;
   std::function<void()> stop;  // asks the daemon to end
 };
@@ -72,6 +54,7 @@ struct ApiCall {
   const ApiRequest& request;
   std::function<void(ApiAnswer)> answer;  // once, from any thread
   std::map<std::string, std::string> query;
+  std::string id;              // that {id} of the pattern stands for
   std::optional<JobView> job;  // that {job} of the pattern names
   NodeId node = kNoNode;       // that {node} of the pattern names
 
@@ -80,14 +63,16 @@ struct ApiCall {
   bool flag(const std::string& name) const;         // given, and not as 0
 };
 
-class Api {
+class Api : public HttpService {
  public:
-  using Answer = std::function<void(ApiAnswer)>;
   // Requires: what the parts refer to outlives this.
   explicit Api(ApiParts parts);
 
-  // Calls `answer` once, now or when the journal has it, from any thread. From any thread.
-  void handle(const ApiRequest& request, Answer answer);
+  // Refuses who is not known (401), what is not there (404, 405) and what the caller's role does
+  // not allow (403).
+  Admission admit(const HttpHead& head) override;
+  // Calls `answer` now or when the journal has it.
+  void handle(const ApiRequest& request, Answer answer) override;
 
  private:
   ApiParts parts_;

@@ -28,7 +28,8 @@ inline bool owns(const Caller& caller, const JobView& job) {
   return caller.may(Role::kAdmin) || caller.uid == job.identity.uid;
 }
 
-// A job as it is shown.
+// A job and a line of the story as they are shown.
 nlohmann::json view_of(const ApiParts& parts, const JobView& job);
+nlohmann::json view_of(const StoryLine& line);
 
 }  // namespace weft::live

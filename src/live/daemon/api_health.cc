@@ -13,8 +13,7 @@ using Json = nlohmann::json;
 void list_events(ApiParts& parts, const ApiCall& call) {
   Json rows = Json::array();
   for (const StoryLine& line : parts.board.story_after(call.number("after", 0))) {
-    rows.push_back(
-        {{"number", line.number}, {"at_s", line.at}, {"job", line.uuid}, {"what", line.what}});
+    rows.push_back(view_of(line));
   }
   call.answer(json_answer(200, {{"events", rows}}));
 }

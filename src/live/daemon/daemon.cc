@@ -124,13 +124,13 @@ Status Daemon::open(DaemonOptions options) {
       options.other_world ? options.other_world->clock : nullptr);
   if (!options.other_world) fleet_->begin(*brain_, *board_, journal_->term());
   brain_->begin();
-  api_ = std::make_unique<Api>(ApiParts{cluster_, *brain_, *board_, *fleet_, *journal_, tenants_,
-                                        options.policy_text, path_in(store_, "logs"),
-                                        [this] { asked_to_stop_ = true; }});
+  if (const Status known = tokens_.open(path_in(store_, "tokens")); !known.ok()) return known;
+  usage_ = std::make_unique<UsageBook>(cluster_, store_);
+  api_ = std::make_unique<Api>(
+      ApiParts{cluster_, *brain_, *board_, *fleet_, *journal_, tenants_, tokens_, *usage_,
+               options.policy_text, path_in(store_, "logs"), [this] { asked_to_stop_ = true; }});
   auto server = HttpServer::open(
-      socket_of(store_), [this](const ApiRequest& request, std::function<void(ApiAnswer)> answer) {
-        api_->handle(request, std::move(answer));
-      });
+      {socket_of(store_), options.listen, options.certificate, options.key}, *api_);
   if (!server.ok()) return server.error();
   server_ = std::move(*server);
   return start_agents(options);

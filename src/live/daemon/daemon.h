@@ -37,6 +37,8 @@ struct DaemonOptions {
   bool namespaces = false;
   std::uint64_t image_every = 20'000;
   std::optional<OtherWorld> other_world;
+  // TCP beside the unix socket: host:port, and files for TLS. Empty: none.
+  std::string listen, certificate, key;
 };
 
 // Files of a store.
@@ -62,6 +64,7 @@ class Daemon {
   std::size_t jobs() const { return board_->size(); }
   Brain& brain() { return *brain_; }
   DurableJournal& journal() { return *journal_; }
+  std::string url() const { return server_->url(); }  // empty: no TCP
 
  private:
   Daemon() = default;
@@ -86,6 +89,8 @@ class Daemon {
   std::unique_ptr<DurableJournal> journal_;
   std::unique_ptr<Brain> brain_;
   Tenants tenants_;
+  Tokens tokens_;
+  std::unique_ptr<UsageBook> usage_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> server_;
   std::unique_ptr<LocalAgents> agents_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "live/daemon/api_answers.h"
 
@@ -75,16 +76,44 @@ const std::string* word_for(const Route& route, const std::vector<std::string>& 
   return nullptr;
 }
 
-// Fills in what the pattern names; an answer if there is none, or the caller may not.
+// A request's row in the table, or why it has none.
+struct Row {
+  const Route* route = nullptr;
+  ApiTarget target;
+  ApiAnswer refused = {};
+};
+
+Row row_of(const std::string& method, const std::string& asked) {
+  auto target = parse_target(asked);
+  if (!target) return {nullptr, {}, error_answer(400, "the address is malformed")};
+  std::string allow;
+  for (const Route& route : routes()) {
+    if (!fits(route.pattern, target->words)) continue;
+    if (method == route.method) return {&route, std::move(*target)};
+    allow += (allow.empty() ? "" : ", ") + std::string(route.method);
+  }
+  if (allow.empty()) {
+    return {nullptr, {}, error_answer(404, "no such address", "addresses begin with /v1/")};
+  }
+  ApiAnswer refused = error_answer(405, fmt::format("{} is known here", allow));
+  refused.headers.emplace_back("Allow", allow);
+  return {nullptr, {}, refused};
+}
+
+std::optional<ApiAnswer> may_not(const Route& route, const Caller& caller) {
+  const bool admin = route.need == Need::kAdmin;
+  const Role needed = admin                           ? Role::kAdmin
+                      : route.need == Need::kOperator ? Role::kOperator
+                                                      : Role::kUser;
+  if (caller.may(needed)) return std::nullopt;
+  return error_answer(403,
+                      fmt::format("only an {} may do that", admin ? "administrator" : "operator"));
+}
+
+// Fills in what the pattern names; an answer if there is none, or the caller does not own it.
 std::optional<ApiAnswer> look_up(const ApiParts& parts, const Route& route,
                                  const std::vector<std::string>& words, ApiCall& call) {
   const Caller& caller = call.request.caller;
-  if ((route.need == Need::kAdmin && !caller.may(Role::kAdmin)) ||
-      (route.need == Need::kOperator && !caller.may(Role::kOperator))) {
-    return error_answer(403,
-                        fmt::format("only an {} may do that",
-                                    route.need == Need::kAdmin ? "administrator" : "operator"));
-  }
   if (const std::string* name = word_for(route, words, "{job}"); name != nullptr) {
     call.job = parts.board.find(*name);
     if (!call.job) return error_answer(404, fmt::format("no job '{}'", *name));
@@ -100,6 +129,7 @@ std::optional<ApiAnswer> look_up(const ApiParts& parts, const Route& route,
     if (found == all.end()) return error_answer(404, fmt::format("no node '{}'", *name));
     call.node = static_cast<NodeId>(found - all.begin());
   }
+  if (const std::string* name = word_for(route, words, "{id}"); name != nullptr) call.id = *name;
   return std::nullopt;
 }
 
@@ -125,8 +155,13 @@ const std::vector<Route>& routes() {
       {"POST", "/v1/nodes/{node}/fence", Need::kOperator, fence_node},
       {"GET", "/v1/events", Need::kUser, list_events, {{"after", kNumber}}},
       {"POST", "/v1/notes", Need::kOperator, write_note, {}, kJobBody},
+      {"GET", "/v1/events/stream", Need::kUser, stream_events, {{"after", kNumber}}},
+      {"GET", "/v1/usage", Need::kUser, usage, {{"last", kNumber}, {"user", kText}}},
       {"GET", "/v1/status", Need::kUser, status},
       {"GET", "/metrics", Need::kUser, metrics},
+      {"POST", "/v1/tokens", Need::kUser, create_token, {}, kSmallBody},
+      {"GET", "/v1/tokens", Need::kUser, list_tokens},
+      {"DELETE", "/v1/tokens/{id}", Need::kUser, revoke_token},
       {"POST", "/v1/down", Need::kAdmin, down},
   };
   return table;
@@ -181,33 +216,40 @@ Api::Api(ApiParts parts) : parts_(std::move(parts)) {
   }
 }
 
+Admission Api::admit(const HttpHead& head) {
+  std::optional<Caller> caller = head.peer;
+  if (!caller) caller = parts_.tokens.find(head.bearer, static_cast<Seconds>(std::time(nullptr)));
+  if (!caller) {
+    ApiAnswer unknown = error_answer(401, "a token is needed, and one that holds",
+                                     "make one with `weft token create` where the daemon runs");
+    unknown.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return {std::move(unknown), {}, 0};
+  }
+  Row row = row_of(head.method, head.target);
+  if (row.route == nullptr) return {std::move(row.refused), {}, 0};
+  if (auto refused = may_not(*row.route, *caller)) return {std::move(refused), {}, 0};
+  return {std::nullopt, *caller, row.route->most_body};
+}
+
 void Api::handle(const ApiRequest& request, Answer answer) {
-  auto target = parse_target(request.target);
-  if (!target) return answer(error_answer(400, "the address is malformed"));
-  std::string allow;
-  for (const Route& route : routes()) {
-    if (!fits(route.pattern, target->words)) continue;
-    if (request.method != route.method) {
-      allow += (allow.empty() ? "" : ", ") + std::string(route.method);
-      continue;
-    }
-    ApiCall call{request, answer, std::move(target->query), std::nullopt, kNoNode};
-    if (auto refused = look_up(parts_, route, target->words, call)) return answer(*refused);
-    if (request.body.size() > route.most_body) {
-      return answer(error_answer(413, fmt::format("a body of {} bytes; at most {}",
-                                                  request.body.size(), route.most_body)));
-    }
-    if (const std::string wrong = wrong_in(call.query, route); !wrong.empty()) {
-      return answer(error_answer(400, wrong));
-    }
-    return route.handler(parts_, call);
+  Row row = row_of(request.method, request.target);
+  if (row.route == nullptr) return answer(std::move(row.refused));
+  const Route& route = *row.route;
+  if (auto refused = may_not(route, request.caller)) return answer(*refused);
+  if (request.body.size() > route.most_body) {
+    return answer(error_answer(
+        413, fmt::format("a body of {} bytes; at most {}", request.body.size(), route.most_body)));
   }
-  if (allow.empty()) {
-    return answer(error_answer(404, "no such address", "addresses begin with /v1/"));
+  ApiCall call{request, answer, std::move(row.target.query), {}, std::nullopt, kNoNode};
+  if (auto refused = look_up(parts_, route, row.target.words, call)) return answer(*refused);
+  if (const std::string wrong = wrong_in(call.query, route); !wrong.empty()) {
+    return answer(error_answer(400, wrong));
   }
-  ApiAnswer refused = error_answer(405, fmt::format("{} is known here", allow));
-  refused.allow = allow;
-  answer(std::move(refused));
+  try {
+    route.handler(parts_, call);
+  } catch (const std::exception& failed) {  // JSON throws; a daemon does not end for one request
+    answer(error_answer(500, fmt::format("it failed: {}", failed.what())));
+  }
 }
 
 }  // namespace weft::live

@@ -24,14 +24,14 @@ struct QueryField {
   QueryKind kind;
 };
 
-inline constexpr std::size_t kNoBody = 0, kJobBody = 4 << 20;
+inline constexpr std::size_t kNoBody = 0, kSmallBody = 64 << 10, kJobBody = 4 << 20;
 
 using ApiHandler = void (*)(ApiParts&, const ApiCall&);
 
 struct Route {
   const char* method;
   // Words between slashes; {job} stands for a job's uuid, its beginning or its name and {node} for
-  // a node's name: both are looked up, 404 if there is none.
+  // a node's name: both are looked up, 404 if there is none. {id} is for the handler to look up.
   const char* pattern;
   Need need;
   ApiHandler handler;
@@ -69,6 +69,13 @@ void list_events(ApiParts&, const ApiCall&);
 void status(ApiParts&, const ApiCall&);
 void metrics(ApiParts&, const ApiCall&);
 void down(ApiParts&, const ApiCall&);
+// api_stream.cc, api_usage.cc
+void stream_events(ApiParts&, const ApiCall&);
+void usage(ApiParts&, const ApiCall&);
+// api_tokens.cc
+void create_token(ApiParts&, const ApiCall&);
+void list_tokens(ApiParts&, const ApiCall&);
+void revoke_token(ApiParts&, const ApiCall&);
 }  // namespace handlers
 
 }  // namespace weft::live

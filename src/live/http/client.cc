@@ -3,12 +3,20 @@
 #include <utility>  // before Asio, which forgets it
 
 #include <fmt/format.h>
+#include <openssl/ssl.h>
 
+#include <boost/asio/connect.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/ssl.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
+#include <limits>
+#include <optional>
+#include <variant>
 
 namespace weft::live {
 namespace {
@@ -17,66 +25,198 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using Local = asio::local::stream_protocol;
+using Tcp = asio::ip::tcp;
+using Code = beast::error_code;
+using LocalStream = beast::basic_stream<Local>;
+using TcpStream = beast::basic_stream<Tcp>;
+using TlsStream = beast::ssl_stream<TcpStream>;
 
 constexpr std::uint64_t kMostBody = std::uint64_t{1} << 30;
+
+std::chrono::milliseconds milliseconds(Seconds s) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(s * 1000));
+}
 
 }  // namespace
 
 struct HttpClient::Inside {
   asio::io_context context;
-  beast::basic_stream<Local> stream{context};
-  bool fresh = true;
+  std::optional<asio::ssl::context> tls;
+  std::variant<std::monostate, LocalStream, TcpStream, TlsStream> stream;
+  beast::flat_buffer buffer;
+
+  // The time limit of a stream holds for asynchronous calls only: everything is one.
+  void run() {
+    context.restart();
+    context.run();
+  }
+  template <typename Do>
+  auto with_stream(Do act) {
+    if (auto* local = std::get_if<LocalStream>(&stream)) return act(*local);
+    if (auto* tls_stream = std::get_if<TlsStream>(&stream)) return act(*tls_stream);
+    return act(std::get<TcpStream>(stream));
+  }
+  void expire(Seconds s) {
+    with_stream([&](auto& it) { beast::get_lowest_layer(it).expires_after(milliseconds(s)); });
+  }
+  Code connect_tcp(TcpStream& to, const Endpoint& at, Seconds timeout_s) {
+    Code failed;
+    Tcp::resolver resolver(context);
+    const auto found = resolver.resolve(at.host, at.port, failed);
+    if (failed) return failed;
+    to.expires_after(milliseconds(timeout_s));
+    to.async_connect(found, [&](Code why, const Tcp::endpoint&) { failed = why; });
+    run();
+    Code ignored;
+    if (!failed) to.socket().set_option(Tcp::no_delay(true), ignored);
+    return failed;
+  }
+  // Believes a host only if a certificate says that it is it.
+  Code shake_hands(TlsStream& with, const Endpoint& at) {
+    Code failed;
+    with.set_verify_mode(asio::ssl::verify_peer, failed);
+    if (!failed) with.set_verify_callback(asio::ssl::host_name_verification(at.host), failed);
+    if (failed) return failed;
+    SSL_set_tlsext_host_name(with.native_handle(), at.host.c_str());
+    with.async_handshake(asio::ssl::stream_base::client, [&](Code why) { failed = why; });
+    run();
+    return failed;
+  }
 };
 
-HttpClient::HttpClient(std::string socket_path) : path_(std::move(socket_path)) {}
+HttpClient::HttpClient(std::string socket_path) { endpoint_.socket_path = std::move(socket_path); }
+HttpClient::HttpClient(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
 HttpClient::~HttpClient() = default;
+HttpClient::HttpClient(HttpClient&&) noexcept = default;
+HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 
-Result<HttpReply> HttpClient::ask(const std::string& method, const std::string& target,
-                                  const std::string& body, Seconds timeout_s) {
-  const bool kept = inside_ != nullptr;
-  const auto unreachable = [&](const beast::error_code& why) {
-    inside_.reset();
-    return Error{ErrorKind::kNotFound,
-                 fmt::format("no daemon answers at {}: {}", path_, why.message()),
-                 "start one with `weft up`, or name its --store"};
-  };
-  beast::error_code failed;
-  if (!kept) {
-    inside_ = std::make_unique<Inside>();
-    inside_->stream.socket().connect(Local::endpoint(path_), failed);
-    if (failed) return unreachable(failed);
+Error HttpClient::unreachable(const std::string& why) {
+  inside_.reset();
+  return Error{ErrorKind::kNotFound,
+               fmt::format("no daemon answers at {}: {}", endpoint_.text(), why),
+               endpoint_.socket_path.empty() ? "look at WEFT_URL, and for https at WEFT_CA_FILE"
+                                             : "start one with `weft up`, or name its --store"};
+}
+
+Status HttpClient::connect(Seconds timeout_s) {
+  inside_ = std::make_unique<Inside>();
+  Inside& in = *inside_;
+  Code failed;
+  if (!endpoint_.socket_path.empty()) {
+    if (endpoint_.socket_path.size() >= sizeof(sockaddr_un::sun_path)) {
+      return unreachable("a socket's path is not that long");
+    }
+    auto& local = in.stream.emplace<LocalStream>(in.context);
+    local.socket().connect(Local::endpoint(endpoint_.socket_path), failed);
+  } else if (!endpoint_.tls) {
+    failed = in.connect_tcp(in.stream.emplace<TcpStream>(in.context), endpoint_, timeout_s);
+  } else {
+    in.tls.emplace(asio::ssl::context::tls_client);
+    if (endpoint_.ca_file.empty()) {
+      in.tls->set_default_verify_paths(failed);
+    } else {
+      in.tls->load_verify_file(endpoint_.ca_file, failed);
+    }
+    if (failed) return unreachable(fmt::format("{}: {}", endpoint_.ca_file, failed.message()));
+    auto& tls = in.stream.emplace<TlsStream>(in.context, *in.tls);
+    failed = in.connect_tcp(beast::get_lowest_layer(tls), endpoint_, timeout_s);
+    if (!failed) failed = in.shake_hands(tls, endpoint_);
   }
+  if (failed) return unreachable(failed.message());
+  return {};
+}
+
+namespace {
+
+http::request<http::string_body> request_of(const Endpoint& to, const std::string& method,
+                                            const std::string& target, const std::string& body) {
   http::request<http::string_body> request;
   request.method_string(method);
   request.target(target);
   request.version(11);
-  request.set(http::field::host, "weft");
+  request.set(http::field::host, to.host.empty() ? "weft" : to.host);
+  if (!to.token.empty()) request.set(http::field::authorization, "Bearer " + to.token);
   request.body() = body;
   request.prepare_payload();
+  return request;
+}
+
+// A server that refuses a large body answers and closes before all of it was sent.
+bool may_be_answered(const Code& why) {
+  return !why || why == asio::error::broken_pipe || why == asio::error::connection_reset;
+}
+
+}  // namespace
+
+Result<HttpReply> HttpClient::ask(const std::string& method, const std::string& target,
+                                  const std::string& body, Seconds timeout_s) {
+  const bool kept = inside_ != nullptr;
+  if (!kept) {
+    if (const Status joined = connect(timeout_s); !joined.ok()) return joined.error();
+  }
+  Inside& in = *inside_;
+  const auto request = request_of(endpoint_, method, target, body);
   http::response_parser<http::string_body> parser;
   parser.body_limit(kMostBody);
-  beast::flat_buffer buffer;
-  inside_->stream.expires_after(std::chrono::milliseconds(static_cast<int>(timeout_s * 1000)));
-  // The time limit of a stream holds for asynchronous calls only.
-  http::async_write(inside_->stream, request, [&](beast::error_code why, std::size_t) {
-    // A server that refuses a large body answers and closes before all of it was sent.
-    if (why && why != asio::error::broken_pipe && why != asio::error::connection_reset) {
-      failed = why;
-      return;
-    }
-    http::async_read(inside_->stream, buffer, parser,
-                     [&](beast::error_code then, std::size_t) { failed = then; });
+  Code failed;
+  in.expire(timeout_s);
+  in.with_stream([&](auto& stream) {
+    http::async_write(stream, request, [&](Code why, std::size_t) {
+      if (!may_be_answered(why)) {
+        failed = why;
+        return;
+      }
+      http::async_read(stream, in.buffer, parser, [&](Code then, std::size_t) { failed = then; });
+    });
+    in.run();
   });
-  inside_->context.restart();
-  inside_->context.run();
   if (failed) {
-    const Error error = unreachable(failed);
+    const Error error = unreachable(failed.message());
     return kept && method == "GET" ? ask(method, target, body, timeout_s)
                                    : Result<HttpReply>(error);
   }
   const auto& response = parser.get();
   HttpReply reply{static_cast<int>(response.result_int()), response.body()};
   if (!response.keep_alive()) inside_.reset();
+  return reply;
+}
+
+Result<HttpReply> HttpClient::follow(const std::string& method, const std::string& target,
+                                     const std::string& body,
+                                     const std::function<bool(std::string_view)>& each,
+                                     const std::string& last_event_id, Seconds silence_s) {
+  if (const Status joined = connect(silence_s); !joined.ok()) return joined.error();
+  Inside& in = *inside_;
+  auto request = request_of(endpoint_, method, target, body);
+  if (!last_event_id.empty()) request.set("Last-Event-ID", last_event_id);
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(std::numeric_limits<std::uint64_t>::max());
+  Code failed;
+  in.expire(silence_s);
+  in.with_stream([&](auto& stream) {
+    http::async_write(stream, request, [&](Code why, std::size_t) {
+      failed = why;
+      if (may_be_answered(why)) {
+        http::async_read_header(stream, in.buffer, parser,
+                                [&](Code then, std::size_t) { failed = then; });
+      }
+    });
+    in.run();
+    const bool whole = !failed && parser.get().result_int() >= 400;
+    bool wanted = true;
+    while (!failed && wanted && !parser.is_done()) {
+      in.expire(silence_s);
+      http::async_read_some(stream, in.buffer, parser,
+                            [&](Code why, std::size_t) { failed = why; });
+      in.run();
+      if (whole || parser.get().body().empty()) continue;
+      wanted = each(parser.get().body());
+      parser.get().body().clear();
+    }
+  });
+  if (failed) return unreachable(failed.message());
+  HttpReply reply{static_cast<int>(parser.get().result_int()), parser.get().body()};
+  inside_.reset();
   return reply;
 }
 

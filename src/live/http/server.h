@@ -1,30 +1,36 @@
-// HTTP/1.1 on a unix socket: who asks is known from the kernel. Requests are limited in size and
-// time, connections in number.
+// HTTP/1.1 on a unix socket, where who asks is known from the kernel, and on request on TCP, plain
+// or with TLS. Requests are limited in size and time, connections in number.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/result.h"
-#include "live/daemon/api.h"
+#include "base/units.h"
+#include "live/http/service.h"
 
 namespace weft::live {
 
 struct HttpLimits {
-  std::size_t body_bytes = 4 << 20;
   std::size_t header_bytes = 16 << 10;
   Seconds request_s = 30;  // from the first byte to the last, and for the answer
   Seconds idle_s = 300;    // between requests
-  std::size_t connections = 512;
+  // Until a connection has shown a token, or who it is: to the first whole request.
+  Seconds stranger_s = 10;
+  std::size_t connections = 512;  // of each listener
+};
+
+struct HttpPlaces {
+  std::string socket_path;       // may be left over from a process that has died
+  std::string address;           // host:port, port 0: any; empty: no TCP
+  std::string certificate, key;  // files (PEM); empty: no TLS
 };
 
 class HttpServer {
  public:
-  using Handler = std::function<void(const ApiRequest&, std::function<void(ApiAnswer)>)>;
-  // Listens at `path`, which may be left over from a process that has died; open to every user of
-  // the machine. Requests are handled on two threads of its own.
-  static Result<std::unique_ptr<HttpServer>> open(const std::string& path, Handler handler,
+  // The unix socket is open to every user of the machine. Requests are handled on two threads of
+  // its own. Requires: the service outlives this.
+  static Result<std::unique_ptr<HttpServer>> open(const HttpPlaces& places, HttpService& service,
                                                   HttpLimits limits = {});
   // Requires: no answer is given afterwards.
   ~HttpServer();
@@ -33,10 +39,18 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
+  // Where TCP is listened to, http://… or https://…; empty: nowhere.
+  std::string url() const;
+
  private:
   HttpServer();
+  Status listen_local(const std::string& path);
+  Status listen_tcp(const HttpPlaces& places);
   struct Inside;
   std::unique_ptr<Inside> inside_;
 };
+
+// Is the host of host:port this machine alone? False also for names but localhost.
+bool is_loopback(const std::string& address);
 
 }  // namespace weft::live
