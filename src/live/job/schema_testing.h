@@ -39,6 +39,10 @@ class SchemaCheck {
   explicit SchemaCheck(const nlohmann::json& schema) : root_(schema) {}
 
   bool admits(const nlohmann::json& value) const { return admits(root_, value); }
+  // By the schema that `pointer` names in the document, as "/components/schemas/Job".
+  bool admits_as(const std::string& pointer, const nlohmann::json& value) const {
+    return admits(root_.at(nlohmann::json::json_pointer(pointer)), value);
+  }
 
  private:
   using Json = nlohmann::json;

@@ -1,0 +1,133 @@
+// The interface as share/weft/openapi.json describes it, against the table of the server and
+// against its answers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "live/daemon/routes.h"
+#include "live/job/schema_testing.h"
+#include "tests/live/up_testing.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+
+json openapi() {
+  return json::parse(slurp(std::string(WEFT_FIXTURES) + "/../../share/weft/openapi.json"));
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+TEST(OpenApi, DescribesEveryRouteAndNoOther) {
+  const json document = openapi();
+  std::set<std::string> described;
+  for (const auto& [path, methods] : document.at("paths").items()) {
+    for (const auto& [method, ignored] : methods.items()) described.insert(method + " " + path);
+  }
+  constexpr const char* kNeeds[] = {"user", "owner", "operator", "admin"};
+  for (const live::Route& route : live::routes()) {
+    const std::string name = lower(route.method) + " " + route.pattern;
+    SCOPED_TRACE(name);
+    ASSERT_EQ(described.erase(name), 1u) << "it is not in share/weft/openapi.json";
+    const json& operation = document.at("paths").at(route.pattern).at(lower(route.method));
+    EXPECT_EQ(operation.at("x-weft-need"), kNeeds[static_cast<int>(route.need)]);
+    EXPECT_EQ(operation.contains("requestBody"), route.most_body > 0);
+    std::set<std::string> parameters;
+    for (const json& parameter : operation.value("parameters", json::array())) {
+      if (parameter.at("in") == "query") parameters.insert(parameter.at("name"));
+    }
+    for (const live::QueryField& field : route.query) {
+      EXPECT_EQ(parameters.erase(field.name), 1u) << field.name;
+    }
+    EXPECT_TRUE(parameters.empty()) << *parameters.begin();
+  }
+  EXPECT_TRUE(described.empty()) << *described.begin() << " is no route";
+}
+
+class Answers {
+ public:
+  explicit Answers(Up& up) : up_(up), check_(document_) {}
+
+  // Asks, and holds the answer against the schema that the file has for its status.
+  json expect(int status, const std::string& method, const std::string& pattern,
+              const std::string& target, const std::string& body = "") {
+    SCOPED_TRACE(method + " " + target);
+    const json answer = up_.ask(method, target, body);
+    EXPECT_EQ(up_.status, status) << answer;
+    const std::string pointer =
+        "/paths/" + escaped(pattern) + "/" + lower(method) + "/responses/" + std::to_string(status);
+    const json::json_pointer response(pointer);
+    EXPECT_TRUE(document_.contains(response)) << pointer;
+    if (!document_.contains(response)) return answer;
+    const json& content = document_.at(response).at("content");
+    if (content.contains("application/json")) {
+      EXPECT_TRUE(check_.admits_as(pointer + "/content/application~1json/schema", answer))
+          << answer;
+    }
+    seen.insert(lower(method) + " " + pattern);
+    return answer;
+  }
+  std::set<std::string> seen;
+
+ private:
+  static std::string escaped(const std::string& pattern) {
+    std::string out;
+    for (const char c : pattern) out += c == '/' ? "~1" : std::string(1, c);
+    return out;
+  }
+  Up& up_;
+  const json document_ = openapi();
+  live::SchemaCheck check_;
+};
+
+TEST(OpenApi, AnswersAreAsItSays) {
+  Up up;
+  Answers answers(up);
+  const std::string spec = R"({"v": 1, "name": "one", "run": "sleep 60"})";
+  answers.expect(200, "POST", "/v1/jobs", "/v1/jobs", R"({"dry_run": true, "spec": )" + spec + "}");
+  answers.expect(201, "POST", "/v1/jobs", "/v1/jobs", R"({"spec": )" + spec + "}");
+  answers.expect(400, "POST", "/v1/jobs", "/v1/jobs", "{}");
+  ASSERT_TRUE(up.comes_to("one", "running"));
+  answers.expect(200, "GET", "/v1/jobs", "/v1/jobs?all=1");
+  answers.expect(200, "GET", "/v1/jobs/{job}", "/v1/jobs/one");
+  answers.expect(404, "GET", "/v1/jobs/{job}", "/v1/jobs/two");
+  answers.expect(200, "GET", "/v1/jobs/{job}/logs", "/v1/jobs/one/logs?rank=0");
+  answers.expect(202, "POST", "/v1/jobs/{job}/signal", "/v1/jobs/one/signal?number=18");
+  answers.expect(200, "GET", "/v1/usage", "/v1/usage?last=3600");
+  answers.expect(200, "POST", "/v1/jobs/{job}/cancel", "/v1/jobs/one/cancel");
+  answers.expect(409, "POST", "/v1/jobs/{job}/cancel", "/v1/jobs/one/cancel");
+  answers.expect(200, "GET", "/v1/nodes", "/v1/nodes");
+  for (const char* verb : {"drain", "undrain", "fence"}) {
+    answers.expect(200, "POST", std::string("/v1/nodes/{node}/") + verb,
+                   std::string("/v1/nodes/node-1/") + verb);
+  }
+  answers.expect(200, "GET", "/v1/events", "/v1/events?after=1");
+  answers.expect(201, "POST", "/v1/notes", "/v1/notes", R"({"name": "a", "text": "b"})");
+  answers.expect(200, "GET", "/v1/status", "/v1/status");
+  answers.expect(200, "GET", "/metrics", "/metrics");
+  const json made = answers.expect(201, "POST", "/v1/tokens", "/v1/tokens", R"({"lasts_s": 60})");
+  answers.expect(200, "GET", "/v1/tokens", "/v1/tokens");
+  answers.expect(200, "DELETE", "/v1/tokens/{id}",
+                 "/v1/tokens/" + made.at("id").get<std::string>());
+  live::HttpClient client(live::socket_of(up.store()));
+  const auto stream = client.follow("GET", "/v1/events/stream", "", [&](std::string_view piece) {
+    EXPECT_TRUE(piece.starts_with("id: 1\ndata: {")) << piece;
+    return false;
+  });
+  EXPECT_TRUE(stream.ok());
+  answers.seen.insert("get /v1/events/stream");
+  answers.expect(200, "POST", "/v1/down", "/v1/down");
+  for (const live::Route& route : live::routes()) {
+    EXPECT_TRUE(answers.seen.contains(lower(route.method) + " " + route.pattern))
+        << route.method << " " << route.pattern << " was never asked";
+  }
+}
+
+}  // namespace
+}  // namespace weft
