@@ -5,7 +5,9 @@
 #include <cstdio>
 
 #include "agent_command.h"
+#include "backup_command.h"
 #include "bench_command.h"
+#include "completions_command.h"
 #include "demo_command.h"
 #include "job_commands.h"
 #include "launch_command.h"
@@ -16,6 +18,7 @@
 #include "token_command.h"
 #include "trace_command.h"
 #include "up_command.h"
+#include "usage_command.h"
 
 namespace weft {
 namespace {
@@ -131,6 +134,11 @@ int run(int argc, char** argv) {
   daily.push_back(add_up_command(app));
   daily.push_back(add_down_command(app));
   daily.push_back(add_token_command(app));
+  daily.push_back(add_usage_command(app));
+  daily.push_back(add_top_command(app));
+  daily.push_back(add_backup_command(app));
+  daily.push_back(add_restore_command(app));
+  daily.push_back(add_completions_command(app));
   protect_launch_words(argc, argv);
   try {
     app.parse(argc, argv);
