@@ -21,9 +21,9 @@ namespace {
 using Json = nlohmann::json;
 
 struct Arguments {
-  std::string store, job, file, node, node_verb;
+  std::string store, job, file, node, node_verb, from, to, queue, in, replica;
   bool json = false, all = false, follow = false, wait = false, dry_run = false;
-  int rank = 0;
+  int rank = 0, number = 0;
 };
 using Shared = std::shared_ptr<Arguments>;
 
@@ -62,9 +62,6 @@ int run_submit(const Arguments& a) {
   const auto made =
       client.ask("POST", "/v1/jobs", {{"spec", live::to_json(*spec)}, {"dry_run", a.dry_run}});
   if (!made.ok()) return refuse("submit", made.error());
-  for (const Json& what : made->value("not_kept", Json::array())) {
-    fmt::print(stderr, "weft submit: not kept to yet: {}\n", what.get<std::string>());
-  }
   if (a.dry_run) {
     fmt::print("{}\n", a.json ? made->dump() : "valid: it would be accepted");
     return kExitDone;
@@ -90,6 +87,22 @@ int run_submit(const Arguments& a) {
   return well ? kExitDone : kExitNo;
 }
 
+// Why it is as it is, what is wrong with its run, and whether it uses what it holds.
+std::string told_of_job(const Json& job) {
+  constexpr double kWorthTelling = 60;
+  std::string text = job.at("why");
+  const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+  if (const std::string remark = job.value("remark", ""); !remark.empty()) add(remark);
+  const double idle_s = job.value("idle_s", 0.0);
+  if (idle_s >= kWorthTelling) add(fmt::format("idle for {:.0f} s", idle_s));
+  if (const auto service = job.find("service"); service != job.end()) {
+    add(fmt::format("{} of {} to {} replicas, {:.3g} requests/s", service->at("replicas").size(),
+                    service->at("min_replicas").get<int>(), service->at("max_replicas").get<int>(),
+                    service->at("qps").get<double>()));
+  }
+  return text;
+}
+
 int run_jobs(const Arguments& a) {
   DaemonClient client(a.store);
   const auto answer = client.ask("GET", a.all ? "/v1/jobs?all=1" : "/v1/jobs");
@@ -112,7 +125,7 @@ int run_jobs(const Arguments& a) {
                duration(job.at("submitted_s"),
                         started.is_null() ? (ended.is_null() ? now : ended) : started),
                duration(started, ended.is_null() ? now : ended), nodes.empty() ? "-" : nodes,
-               std::to_string(job.at("restarts").get<int>()), job.at("why")});
+               std::to_string(job.at("restarts").get<int>()), told_of_job(job)});
   }
   fmt::print("{}", table.text());
   return kExitDone;
@@ -135,7 +148,8 @@ int run_status(const Arguments& a) {
 Result<bool> print_log(DaemonClient& client, const Arguments& a, std::uint64_t& offset) {
   while (true) {
     const auto part = client.ask(
-        "GET", fmt::format("/v1/jobs/{}/logs?rank={}&offset={}", in_path(a.job), a.rank, offset));
+        "GET", fmt::format("/v1/jobs/{}/logs?rank={}&offset={}{}{}", in_path(a.job), a.rank, offset,
+                           a.replica.empty() ? "" : "&replica=", a.replica));
     if (!part.ok()) return part.error();
     const std::string text = part->at("text");
     fmt::print("{}", text);
@@ -165,12 +179,44 @@ int run_cancel(const Arguments& a) {
   return kExitDone;
 }
 
+int change_node(const Arguments& a, DaemonClient& client) {
+  std::string target = "/v1/nodes/" + in_path(a.node) + "/" + a.node_verb;
+  if (a.node_verb == "reserve") {
+    target += fmt::format("?to={}", in_path(a.to));
+    if (!a.from.empty()) target += "&from=" + in_path(a.from);
+    if (!a.queue.empty()) target += "&for=" + in_path(a.queue);
+  } else if (a.node_verb == "open") {
+    target += fmt::format("?number={}", a.number);
+  } else if (a.node_verb == "notice" && !a.in.empty()) {
+    target += "?in=" + in_path(a.in);
+  }
+  const auto changed = client.ask("POST", target);
+  if (!changed.ok()) return refuse("nodes", changed.error(), kExitNo);
+  if (a.json) {
+    fmt::print("{}\n", changed->dump());
+  } else if (a.node_verb == "reserve") {
+    fmt::print("reservation {} of {}\n", changed->at("number").get<std::uint32_t>(), a.node);
+  }
+  return kExitDone;
+}
+
+// What `weft nodes` says of a node besides its state.
+std::string told_of(const Json& node, double now_s) {
+  std::string text = node.at("why");
+  for (const Json& row : node.value("reservations", Json::array())) {
+    const std::string queue = row.at("for");
+    text +=
+        fmt::format("{}reservation {} for {} in {:.0f} s for {:.0f} s", text.empty() ? "" : "; ",
+                    row.at("number").get<int>(), queue.empty() ? "nobody" : queue,
+                    std::max(0.0, row.at("from_s").get<double>() - now_s),
+                    row.at("to_s").get<double>() - row.at("from_s").get<double>());
+  }
+  return text;
+}
+
 int run_nodes(const Arguments& a) {
   DaemonClient client(a.store);
-  if (!a.node_verb.empty()) {
-    const auto changed = client.ask("POST", "/v1/nodes/" + in_path(a.node) + "/" + a.node_verb);
-    return changed.ok() ? kExitDone : refuse("nodes", changed.error(), kExitNo);
-  }
+  if (!a.node_verb.empty()) return change_node(a, client);
   const auto answer = client.ask("GET", "/v1/nodes");
   if (!answer.ok()) return refuse("nodes", answer.error());
   if (a.json) {
@@ -183,7 +229,8 @@ int run_nodes(const Arguments& a) {
                               : node.at("in_service") ? "in service"
                                                       : "out of service";
     table.row({node.at("node"), node.at("type"), std::to_string(node.at("devices").get<int>()),
-               fmt::format("{:g}", node.at("devices_used").get<double>()), state, node.at("why")});
+               fmt::format("{:g}", node.at("devices_used").get<double>()), state,
+               told_of(node, answer->value("now_s", 0.0))});
   }
   fmt::print("{}", table.text());
   return kExitDone;
@@ -273,13 +320,19 @@ std::vector<Verb> add_job_commands(CLI::App& app) {
   const auto [logs, l] = add("logs", "what a rank has written", run_logs);
   logs->add_option("job", l->job, "uuid, its beginning, or name")->required();
   logs->add_option("--rank", l->rank, "which (0)")->check(whole_number_from(0, 1 << 24));
+  logs->add_option("--replica", l->replica, "of a service: which, as `weft status` names them");
   logs->add_flag("-f,--follow", l->follow, "go on until the job has ended");
   const auto [cancel, c] = add("cancel", "end a job, or take it back", run_cancel);
   cancel->add_option("job", c->job, "uuid, its beginning, or name")->required();
   const auto [nodes, n] = add("nodes", "list nodes, or change one", run_nodes);
-  nodes->add_option("verb", n->node_verb, "drain, undrain or fence")
-      ->check(CLI::IsMember({"drain", "undrain", "fence"}));
+  nodes->add_option("verb", n->node_verb, "drain, undrain, fence, reserve, open or notice")
+      ->check(CLI::IsMember({"drain", "undrain", "fence", "reserve", "open", "notice"}));
   nodes->add_option("node", n->node, "its name");
+  nodes->add_option("--from", n->from, "reserve: when it begins, 2h from now or a time (now)");
+  nodes->add_option("--to", n->to, "reserve: when it ends");
+  nodes->add_option("--for", n->queue, "reserve: whose jobs may be there (nobody's)");
+  nodes->add_option("--number", n->number, "open: which reservation ends now");
+  nodes->add_option("--in", n->in, "notice: after how long the node is taken away (2min)");
   const auto [events, e] = add("events", "what has happened", run_events);
   events->add_flag("-f,--follow", e->follow, "go on for ever");
   add("replay", "decide the journal's events anew and compare the commands", run_replay);

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "daemon_client.h"
 #include "live/daemon/daemon.h"
+#include "live/daemon/queue_quotas.h"
 #include "live/http/poll.h"
 #include "model/cluster.h"
 #include "option_checks.h"
@@ -22,8 +23,8 @@ namespace {
 
 struct UpArguments {
   std::string cluster, policy = "backfill", store;
-  std::string listen, certificate, key;
-  double lease_s = 10;
+  std::string listen, certificate, key, quotas;
+  double lease_s = 10, reclaim_idle_s = kNever;
   bool no_agents = false, namespaces = false, insecure = false;
 };
 
@@ -67,6 +68,33 @@ Status check_listening(const UpArguments& a) {
   return {};
 }
 
+Status choose_policy(const UpArguments& a, live::DaemonOptions& options) {
+  const auto text = text_of(a.policy);
+  if (!text.ok()) return text.error();
+  options.policy_text = *text;
+  if (!a.quotas.empty()) {
+    if (a.policy != "quota") {
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("--quotas are for the quota policy, not for {}", a.policy),
+                   "add --policy quota"};
+    }
+    const auto written = read_file(a.quotas, 1 << 20);
+    if (!written.ok()) return written.error();
+    auto quotas = live::parse_quotas(*written, a.quotas);
+    if (!quotas.ok()) return quotas.error();
+    options.queues = std::move(quotas->queues);
+    options.policy_text = std::move(quotas->policy);
+  }
+  auto composition =
+      a.quotas.empty() ? find_policy(a.policy) : parse_composition(options.policy_text, a.quotas);
+  if (!composition.ok()) return composition.error();
+  if (Status can = live::check_needs(*composition, live::Fleet::local()); !can.ok()) return can;
+  auto policy = assemble(*composition);
+  if (!policy.ok()) return policy.error();
+  options.policy = std::move(*policy);
+  return {};
+}
+
 int run_up(const UpArguments& a) {
   if (const Status well = check_listening(a); !well.ok()) return refuse("up", well.error());
   live::DaemonOptions options;
@@ -81,19 +109,12 @@ int run_up(const UpArguments& a) {
   const auto cluster_text = text_of(asked);
   if (!cluster_text.ok()) return refuse("up", cluster_text.error());
   options.cluster_text = *cluster_text;
-  auto composition = find_policy(a.policy);
-  if (!composition.ok()) return refuse("up", composition.error());
-  if (const Status can = live::check_needs(*composition, live::Fleet::local()); !can.ok()) {
-    return refuse("up", can.error());
+  if (const Status chosen = choose_policy(a, options); !chosen.ok()) {
+    return refuse("up", chosen.error());
   }
-  auto policy = assemble(*composition);
-  if (!policy.ok()) return refuse("up", policy.error());
-  options.policy = std::move(*policy);
-  const auto policy_text = text_of(a.policy);
-  if (!policy_text.ok()) return refuse("up", policy_text.error());
-  options.policy_text = *policy_text;
   options.program = WEFT_VERSION;
   options.lease_s = a.lease_s;
+  options.reclaim_idle_s = a.reclaim_idle_s;
   options.namespaces = a.namespaces;
   if (!a.no_agents) {
     std::error_code failed;
@@ -143,6 +164,11 @@ Verb add_up_command(CLI::App& app) {
   verb->add_option("--store", a->store, "folder of the journal (WEFT_HOME, or a usual place)");
   verb->add_option("--lease", a->lease_s, "seconds that agents may be silent (10)")
       ->check(number_from(0.5, 3600));
+  verb->add_option("--quotas", a->quotas,
+                   "YAML file with the shares of queues, for --policy quota");
+  verb->add_option("--reclaim-idle", a->reclaim_idle_s,
+                   "seconds after which a job that uses nothing makes room for others (never)")
+      ->check(number_from(1, 1e9));
   verb->add_flag("--namespaces", a->namespaces,
                  "each node has a network of its own, as fast as the cluster file says (root)");
   verb->add_flag("--no-agents", a->no_agents, "start none: they come from other machines");

@@ -11,8 +11,11 @@
 
 #include "base/files.h"
 #include "live/daemon/api_answers.h"
+#include "live/daemon/holds.h"
+#include "live/daemon/replicas.h"
 #include "live/daemon/routes.h"
 #include "live/job/job_json.h"
+#include "live/job/job_text.h"
 #include "live/job/profile.h"
 #include "live/job/submission.h"
 
@@ -37,29 +40,8 @@ Result<std::string> fresh_uuid() {
 
 // What a job may say and nobody would do: refused rather than ignored.
 std::string not_supported(const JobSpec& spec) {
-  if (!spec.depends_on.empty()) return "depends_on";
-  if (spec.array.at_once > 0) return "a limit on members of an array that run at once (%N)";
-  if (spec.kind == WorkloadKind::kService) return "kind: service";
-  if (spec.hang.action == HangAction::kRestart) return "hang: restart";
   if (spec.bandwidth.guarantee > 0) return "bandwidth: guarantee";
   return "";
-}
-
-// What a job may say and this daemon does not keep to yet: accepted, and said.
-Json not_kept(const JobSpec& spec) {
-  const JobSpec plain;
-  Json names = Json::array();
-  const auto add = [&](bool said, const char* name) {
-    if (said) names.push_back(name);
-  };
-  const RetryRule &asked = spec.retries, &usual = plain.retries;
-  add(asked.backoff != usual.backoff || asked.max_backoff != usual.max_backoff,
-      "retries: backoff, max_backoff (failures are retried after 1, 2, 4, … 64 s)");
-  add(spec.hang != plain.hang, "hang (nothing watches for it)");
-  add(!spec.resources.notice_signal.empty(), "resources: notice_signal");
-  add(spec.resources.cpus_or_more || spec.resources.memory_or_more,
-      "resources: + (what is written is also the limit)");
-  return names;
 }
 
 // Answered when the last is durable; records of one array stand together in the journal.
@@ -87,6 +69,22 @@ void post_all(ApiParts& parts, std::vector<EventRecord> records, Json made,
   }
 }
 
+void add_service(const JobView& job, Json& view) {
+  const auto spec = spec_from_json(Json::parse(job.identity.spec, nullptr, false));
+  if (!spec.ok()) return;
+  const std::size_t replicas = job.held.empty() ? 0 : job.held.replicas;
+  Json names = Json::array();
+  for (std::size_t i = 0; i < replicas; ++i) {
+    names.push_back(job.held.devices[i * job.held.devices.size() / replicas].device);
+  }
+  view["service"] = {{"replicas", names},
+                     {"min_replicas", spec->service.min_replicas},
+                     {"max_replicas", spec->service.max_replicas},
+                     {"qps", job.qps},
+                     {"latency_s", job.latency},
+                     {"latency_objective_s", spec->service.latency_objective}};
+}
+
 }  // namespace
 
 Json view_of(const ApiParts& parts, const JobView& job) {
@@ -102,25 +100,29 @@ Json view_of(const ApiParts& parts, const JobView& job) {
     const auto& [codec, sync] = job.labels[job.held.configuration];
     way = codec + (codec.empty() || sync.empty() ? "" : "/") + sync;
   }
-  return {{"uuid", job.identity.uuid},
-          {"way", way},
-          {"name", job.name},
-          {"user", job.identity.user},
-          {"queue", job.queue},
-          {"priority", job.priority},
-          {"state", kStandingNames[static_cast<int>(job.standing)]},
-          {"submitted_s", job.submitted},
-          {"started_s", maybe(job.started)},
-          {"ended_s", maybe(job.ended)},
-          {"epoch", job.epoch},
-          {"restarts", job.restarts},
-          {"failures", job.failures},
-          {"nodes", nodes},
-          {"devices", job.held.devices.size()},
-          {"why", job.why},
-          {"step", job.step},
-          {"loss", job.loss},
-          {"rate", job.rate}};
+  Json view = {{"uuid", job.identity.uuid},
+               {"way", way},
+               {"name", job.name},
+               {"user", job.identity.user},
+               {"queue", job.queue},
+               {"priority", job.priority},
+               {"state", kStandingNames[static_cast<int>(job.standing)]},
+               {"submitted_s", job.submitted},
+               {"started_s", maybe(job.started)},
+               {"ended_s", maybe(job.ended)},
+               {"epoch", job.epoch},
+               {"restarts", job.restarts},
+               {"failures", job.failures},
+               {"nodes", nodes},
+               {"devices", job.held.devices.size()},
+               {"why", job.why},
+               {"step", job.step},
+               {"loss", job.loss},
+               {"rate", job.rate},
+               {"idle_s", job.idle_s},
+               {"remark", job.remark}};
+  if (is_service(job.identity)) add_service(job, view);
+  return view;
 }
 
 namespace handlers {
@@ -142,16 +144,18 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
   if (const Status can = check_needs(*spec, parts.fleet.statement()); !can.ok()) {
     return answer(error_answer(400, can.error().what, can.error().hint));
   }
-  const std::vector<JobSpec> members =
+  std::vector<JobSpec> members =
       spec->array.ranges.empty() ? std::vector<JobSpec>{*spec} : expand_array(*spec);
   if (members.size() > kMostJobsAtOnce) {
     return answer(error_answer(400, fmt::format("an array of {} jobs; at most {} at once",
                                                 members.size(), kMostJobsAtOnce)));
   }
+  const auto held = resolve_holds(members, parts.board);
+  if (!held.ok()) return answer(error_answer(400, held.error().what, held.error().hint));
   const SubmitTime time{parts.journal.now(), static_cast<double>(std::time(nullptr))};
   std::vector<EventRecord> records;
   Json made = Json::array();
-  for (const JobSpec& member : members) {
+  for (JobSpec& member : members) {
     auto submission =
         make_submission(member, parts.cluster, parts.tenants.number_of(member.queue), time);
     if (!submission.ok()) {
@@ -165,19 +169,22 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
     }
     const auto uuid = fresh_uuid();
     if (!uuid.ok()) return answer(error_answer(500, uuid.error().what));
+    if (is_array_member(member)) {
+      const std::string first = made.empty() ? *uuid : made.at(0).at("uuid").get<std::string>();
+      member.envs[kArrayVariable] = member.envs["SLURM_ARRAY_JOB_ID"] = first;
+    }
     EventRecord record;
     record.event.kind = EventKind::kSubmit;
+    record.why = (*held)[records.size()];
+    if (!record.why.empty()) record.event.value2 = kNever;
     record.event.submission = std::make_shared<const Submission>(std::move(*submission));
     record.job = JobIdentity{*uuid, request.caller.user, request.caller.uid, request.caller.gid,
                              to_json(member).dump()};
     records.push_back(std::move(record));
     made.push_back({{"uuid", *uuid}, {"name", member.name}});
   }
-  const Json ignored = not_kept(*spec);
-  if (dry_run.get<bool>()) {
-    return answer(json_answer(200, {{"valid", true}, {"not_kept", ignored}}));
-  }
-  post_all(parts, std::move(records), {{"jobs", made}, {"not_kept", ignored}}, answer);
+  if (dry_run.get<bool>()) return answer(json_answer(200, {{"valid", true}}));
+  post_all(parts, std::move(records), {{"jobs", made}}, answer);
 }
 
 void list_jobs(ApiParts& parts, const ApiCall& call) {
@@ -230,8 +237,13 @@ void job_log(ApiParts& parts, const ApiCall& call) {
   const JobView& job = *call.job;
   const std::uint64_t rank = call.number("rank", 0);
   const std::uint64_t offset = call.number("offset", 0);
-  const std::string path =
-      fmt::format("{}/{}/rank-{}.log", parts.log_root, job.identity.uuid, rank);
+  const std::string replica = call.text("replica");
+  if (!std::all_of(replica.begin(), replica.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    return call.answer(error_answer(400, "replica must be a number"));
+  }
+  const std::string run =
+      replica.empty() ? job.identity.uuid : replica_uuid(job.identity.uuid, replica);
+  const std::string path = fmt::format("{}/{}/rank-{}.log", parts.log_root, run, rank);
   std::FILE* file = std::fopen(path.c_str(), "re");
   std::string text;
   if (file != nullptr) {
@@ -246,6 +258,22 @@ void job_log(ApiParts& parts, const ApiCall& call) {
                                 {"text", text},
                                 {"ended", has_ended(job.standing)}}));
 }
+
+namespace {
+
+Json reservations_of(const ApiParts& parts, NodeId node) {
+  Json rows = Json::array();
+  for (const Closure& closure : parts.board.closures()) {
+    if (closure.node != node || closure.until <= parts.journal.now()) continue;
+    rows.push_back({{"number", closure.number},
+                    {"from_s", closure.from},
+                    {"to_s", closure.until},
+                    {"for", closure.for_tenant ? parts.tenants.name_of(closure.tenant) : ""}});
+  }
+  return rows;
+}
+
+}  // namespace
 
 void list_nodes(ApiParts& parts, const ApiCall& call) {
   const std::vector<AgentView> agents = parts.fleet.agents();
@@ -265,12 +293,13 @@ void list_nodes(ApiParts& parts, const ApiCall& call) {
                     {"devices_used", static_cast<double>(used[id]) / kWhole},
                     {"in_service", view.in_service},
                     {"drained", view.drained},
+                    {"reservations", reservations_of(parts, id)},
                     {"why", view.why},
                     {"connected", agents[id].connected},
                     {"silent_s", agents[id].silent_s},
                     {"can", agents[id].can}});
   }
-  call.answer(json_answer(200, {{"nodes", rows}}));
+  call.answer(json_answer(200, {{"now_s", parts.journal.now()}, {"nodes", rows}}));
 }
 
 namespace {

@@ -28,9 +28,16 @@ class Tenants {
     const auto next = known.value_or(static_cast<TenantId>(by_queue_.size()));
     return by_queue_.emplace(queue, next).first->second;
   }
+  std::string name_of(TenantId number) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [queue, its] : by_queue_) {
+      if (its == number) return queue;
+    }
+    return "";
+  }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, TenantId> by_queue_;
 };
 

@@ -6,6 +6,12 @@
 
 namespace weft::live {
 
+namespace {
+
+constexpr Seconds kIdleTold = 60;  // what is idle for less may only be slow
+
+}  // namespace
+
 namespace handlers {
 
 using Json = nlohmann::json;
@@ -42,10 +48,11 @@ void status(ApiParts& parts, const ApiCall& call) {
 void metrics(ApiParts& parts, const ApiCall& call) {
   const Brain::Health health = parts.brain.health();
   std::map<std::string, int> count;
-  double used = 0;
+  double used = 0, idle = 0;
   for (const JobView& job : parts.board.jobs([](const JobView&) { return true; })) {
     ++count[kStandingNames[static_cast<int>(job.standing)]];
     used += job.held.device_count();
+    if (job.idle_s >= kIdleTold) idle += job.held.device_count();
   }
   std::string text;
   const auto add = [&](const char* name, const char* kind, double value) {
@@ -57,6 +64,7 @@ void metrics(ApiParts& parts, const ApiCall& call) {
   }
   add("weft_devices", "gauge", parts.cluster.device_count());
   add("weft_devices_allocated", "gauge", used);
+  add("weft_devices_allocated_idle", "gauge", idle);
   add("weft_decisions_total", "counter", static_cast<double>(health.decisions));
   add("weft_round_seconds", "gauge", health.last_s);
   add("weft_round_seconds_worst", "gauge", health.worst_s);

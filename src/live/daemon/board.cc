@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
 namespace weft::live {
 namespace {
+
+constexpr const char* kPreempted = "preempted";
 
 // Of a submission that was checked when it came.
 std::string queue_of(const std::string& spec) {
@@ -23,7 +26,13 @@ void Board::add_line(Seconds at, const std::string& uuid, std::string what) {
   if (story_.size() > kStoryKept) story_.pop_front();
 }
 
+void Board::forget_run(JobView& view) {
+  view.qps = view.latency = view.idle_s = 0;
+  view.remark.clear();
+}
+
 void Board::end(JobView& view, Seconds at, JobStanding how, const std::string& why) {
+  forget_run(view);
   view.standing = how;
   view.ended = at;
   view.why = why;
@@ -46,13 +55,18 @@ void Board::admit(const EventRecord& record) {
   view->priority = e.submission->priority;
   view->submitted = e.at;
   view->tenant = e.submission->tenant;
+  if (e.value2 > 0) {
+    view->standing = JobStanding::kHeld;
+    view->why = record.why;
+  }
   for (const Configuration& c : e.submission->menu->configurations) {
     view->labels.emplace_back(c.codec, c.sync);
   }
   by_uuid_[view->identity.uuid] = view->id;
   by_name_[view->name] = view->id;
   add_line(e.at, view->identity.uuid,
-           fmt::format("{} submitted by {}", view->name, view->identity.user));
+           fmt::format("{} submitted by {}{}{}", view->name, view->identity.user,
+                       view->why.empty() ? "" : ", held: ", view->why));
   views_.push_back(std::move(view));
 }
 
@@ -78,11 +92,57 @@ void Board::tell(const EventRecord& record) {
                            record.why.empty() ? "" : ": ", record.why));
       return;
     }
+    case EventKind::kClose: {
+      std::erase_if(closures_, [&](const Closure& closure) {
+        return closure.number == e.number || closure.until <= e.at;
+      });
+      const bool opens = e.value >= e.value2;
+      const bool for_tenant = e.epoch > 0;
+      if (!opens) {
+        closures_.push_back({e.number, e.node, e.value, e.value2, for_tenant,
+                             static_cast<TenantId>(for_tenant ? e.epoch - 1 : 0)});
+      }
+      add_line(e.at, "", fmt::format("node {}: {}", cluster_.nodes[e.node].name, record.why));
+      return;
+    }
     case EventKind::kTick:
     case EventKind::kProgress:
       return;
     default:
       if (e.job < views_.size()) tell_of_job(record);
+  }
+}
+
+void Board::lose(JobView& view, NodeId node) {
+  if (view.held.empty() || pending_.contains(view.id)) return;  // all of it ends, then
+  const Allocation had = std::exchange(view.held, {});
+  const std::size_t each = had.devices.size() / std::max(1u, had.replicas);
+  std::map<NodeId, double> before, after;
+  for (const DeviceShare& share : had.devices) before[cluster_.node_of(share.device)] += 1;
+  for (std::size_t first = 0; each > 0 && first + each <= had.devices.size(); first += each) {
+    const auto begin = had.devices.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = begin + static_cast<std::ptrdiff_t>(each);
+    const auto on = [&](const DeviceShare& share) { return cluster_.node_of(share.device); };
+    if (std::any_of(begin, end, [&](const DeviceShare& s) { return on(s) == node; })) continue;
+    view.held.devices.insert(view.held.devices.end(), begin, end);
+    for (auto at = begin; at != end; ++at) after[on(*at)] += 1;
+  }
+  if (view.held.devices.empty()) {
+    view.standing = JobStanding::kQueued;
+    ++view.restarts;
+    return;
+  }
+  view.held.configuration = had.configuration;
+  view.held.watts_cap = had.watts_cap;
+  view.held.replicas = static_cast<std::uint32_t>(view.held.devices.size() / each);
+  for (HostShare host : had.hosts) {
+    if (!after.contains(host.node)) continue;
+    const double part = after[host.node] / before[host.node];
+    host.cpu_milli = static_cast<std::uint32_t>(std::lround(host.cpu_milli * part));
+    host.memory = static_cast<Bytes>(static_cast<double>(host.memory) * part);
+    host.network_limit *= part;
+    host.network_guarantee *= part;
+    view.held.hosts.push_back(host);
   }
 }
 
@@ -95,6 +155,20 @@ void Board::tell_of_job(const EventRecord& record) {
       const bool failed = record.why.starts_with("failed");
       return end(v, e.at, failed ? JobStanding::kFailed : JobStanding::kCancelled, record.why);
     }
+    case EventKind::kLost:
+      if (e.epoch == v.epoch) lose(v, e.node);
+      return add_line(e.at, v.identity.uuid,
+                      fmt::format("{} lost replicas: {}", v.name, record.why));
+    case EventKind::kEvict:
+      if (v.held.empty()) return;
+      v.why = fmt::format("{}: {}", kPreempted, record.why);
+      return add_line(e.at, v.identity.uuid, fmt::format("{} {}", v.name, v.why));
+    case EventKind::kRelease:
+      if (v.standing != JobStanding::kHeld) return;
+      v.standing = JobStanding::kQueued;
+      v.why.clear();
+      return add_line(e.at, v.identity.uuid,
+                      fmt::format("{} waits for devices: {}", v.name, record.why));
     case EventKind::kFinished:
       if (e.epoch == v.epoch) end(v, e.at, JobStanding::kFinished, record.why);
       return;
@@ -122,7 +196,8 @@ void Board::tell_of_job(const EventRecord& record) {
         v.standing = JobStanding::kQueued;
         v.held.clear();
         if (kind == CommandKind::kStop) ++v.restarts;
-        v.why = done ? "preempted" : record.why;
+        if (!done) v.why = record.why;
+        if (done && !v.why.starts_with(kPreempted)) v.why = kPreempted;
         add_line(e.at, v.identity.uuid,
                  done ? v.name + " stopped, waits again"
                       : fmt::format("{} could not start: {}", v.name, record.why));
@@ -147,6 +222,7 @@ void Board::command(Seconds at, const Command& c) {
       v.epoch = c.epoch;
       v.held = *c.allocation;
       v.why.clear();
+      forget_run(v);
       std::set<NodeId> nodes;
       for (const DeviceShare& share : v.held.devices) nodes.insert(cluster_.node_of(share.device));
       std::string names;
@@ -176,6 +252,27 @@ void Board::report(JobId job, std::uint32_t epoch, double step, double loss, dou
   view(job).step = step;
   view(job).loss = loss;
   view(job).rate = rate;
+}
+
+void Board::traffic(JobId job, double qps, Seconds latency) {
+  const std::lock_guard lock(mutex_);
+  if (job >= views_.size()) return;
+  view(job).qps = qps;
+  view(job).latency = latency;
+}
+
+void Board::idle(JobId job, std::uint32_t epoch, Seconds idle_s) {
+  const std::lock_guard lock(mutex_);
+  if (job < views_.size() && view(job).epoch == epoch) view(job).idle_s = idle_s;
+}
+
+void Board::remark(JobId job, Seconds at, const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  if (job >= views_.size() || has_ended(view(job).standing)) return;
+  view(job).remark = what;
+  if (!what.empty()) {
+    add_line(at, view(job).identity.uuid, fmt::format("{}: {}", view(job).name, what));
+  }
 }
 
 std::optional<JobView> Board::find(const std::string& uuid_or_name) const {
@@ -208,6 +305,24 @@ std::vector<JobView> Board::jobs(const std::function<bool(const JobView&)>& chos
   return out;
 }
 
+std::vector<JobView> Board::jobs_on(NodeId node) const {
+  return jobs([&](const JobView& job) {
+    return std::any_of(
+        job.held.devices.begin(), job.held.devices.end(),
+        [&](const DeviceShare& share) { return cluster_.node_of(share.device) == node; });
+  });
+}
+
+bool Board::any(const std::function<bool(const JobView&)>& holds) const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(views_.begin(), views_.end(), [&](const auto& view) { return holds(*view); });
+}
+
+std::vector<Closure> Board::closures() const {
+  const std::lock_guard lock(mutex_);
+  return closures_;
+}
+
 NodeView Board::node(NodeId id) const {
   const std::lock_guard lock(mutex_);
   return nodes_[id];
@@ -231,7 +346,7 @@ std::string Board::image() const {
   ArchiveWriter writer;
   writer(static_cast<std::uint64_t>(views_.size()));
   for (const auto& view : views_) writer(*view);
-  writer(pending_, next_line_, nodes_);
+  writer(pending_, next_line_, nodes_, closures_);
   return writer.take();
 }
 
@@ -250,6 +365,7 @@ bool Board::restore(std::string_view image) {
   }
   const std::size_t nodes = nodes_.size();
   reader(pending_, next_line_, nodes_);
+  if (!reader.at_end()) reader(closures_);  // images before these ended here
   return reader.at_end() && nodes_.size() == nodes;
 }
 

@@ -24,11 +24,15 @@ enum class JobStanding : std::uint8_t {
   kFinished,
   kFailed,
   kCancelled,
-  kRejected
+  kRejected,
+  kHeld  // waits for something that is not the policy's business
 };
-inline constexpr const char* kStandingNames[] = {"queued",   "starting", "running",   "stopping",
-                                                 "finished", "failed",   "cancelled", "rejected"};
-inline bool has_ended(JobStanding standing) { return standing >= JobStanding::kFinished; }
+inline constexpr const char* kStandingNames[] = {"queued",    "starting", "running",
+                                                 "stopping",  "finished", "failed",
+                                                 "cancelled", "rejected", "held"};
+inline bool has_ended(JobStanding standing) {
+  return standing >= JobStanding::kFinished && standing <= JobStanding::kRejected;
+}
 
 struct JobView {
   JobId id = kNoJob;
@@ -43,6 +47,11 @@ struct JobView {
   Allocation held;                      // of the run that starts, runs or stops
   std::string why;                      // of the last change
   double step = 0, loss = 0, rate = 0;  // as last reported
+  // As last reported, and not kept.
+  double qps = 0;       // of a service: requests per second
+  Seconds latency = 0;  // of its slowest replica
+  Seconds idle_s = 0;   // for how long it has used nothing of its share
+  std::string remark;   // what is wrong with the run
   // By configuration of the menu: codec and sync mode.
   std::vector<std::pair<std::string, std::string>> labels;
 };
@@ -50,7 +59,7 @@ struct JobView {
 template <typename Archive>
 void persist(Archive& io, JobView& v) {
   io(v.id, v.identity, v.name, v.queue, v.priority);
-  persist_enum(io, v.standing, JobStanding::kRejected);
+  persist_enum(io, v.standing, JobStanding::kHeld);
   io(v.submitted, v.started, v.ended, v.epoch, v.restarts, v.held, v.why, v.step, v.loss, v.rate);
   io(v.labels, v.failures, v.tenant);
 }
@@ -95,13 +104,20 @@ class Board : public weft::Journal {
   void command(Seconds at, const Command& command) override;
   void rejected(Seconds at, JobId job, const std::string& why) override;
   void report(JobId job, std::uint32_t epoch, double step, double loss, double rate);
+  void traffic(JobId job, double qps, Seconds latency);
+  void idle(JobId job, std::uint32_t epoch, Seconds idle_s);
+  // Something about the job's run that people should know; nothing: it is well again.
+  void remark(JobId job, Seconds at, const std::string& what);
 
   // Looking.
   std::optional<JobView> find(const std::string& uuid_or_name) const;
   std::optional<JobView> at(JobId job) const;
   // Jobs that `chosen` wants, in order of submission.
   std::vector<JobView> jobs(const std::function<bool(const JobView&)>& chosen) const;
+  std::vector<JobView> jobs_on(NodeId node) const;
+  bool any(const std::function<bool(const JobView&)>& holds) const;
   NodeView node(NodeId id) const;
+  std::vector<Closure> closures() const;  // also some that are over
   std::vector<StoryLine> story_after(std::uint64_t number) const;
   std::size_t size() const;
 
@@ -115,12 +131,16 @@ class Board : public weft::Journal {
   void add_line(Seconds at, const std::string& uuid, std::string what);
   void tell_of_job(const EventRecord& record);
   void end(JobView& view, Seconds at, JobStanding how, const std::string& why);
+  static void forget_run(JobView& view);
+  // Its replicas that have a part on the node are gone.
+  void lose(JobView& view, NodeId node);
 
   const Cluster& cluster_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<JobView>> views_;  // by JobId
   std::map<std::string, JobId> by_uuid_, by_name_;
   std::vector<NodeView> nodes_;
+  std::vector<Closure> closures_;
   std::deque<StoryLine> story_;
   std::uint64_t next_line_ = 1;
   // What each job's pending command would make of it.

@@ -19,6 +19,10 @@ bool is_about_job(EventKind kind) {
     case EventKind::kCrashed:
     case EventKind::kProgress:
     case EventKind::kLoad:
+    case EventKind::kRelease:
+    case EventKind::kEvict:
+    case EventKind::kLost:
+    case EventKind::kHoldBack:
       return true;
     default:
       return false;
@@ -27,7 +31,7 @@ bool is_about_job(EventKind kind) {
 
 bool is_about_node(EventKind kind) {
   return kind == EventKind::kNodeDown || kind == EventKind::kNodeUp ||
-         kind == EventKind::kNodeNotice;
+         kind == EventKind::kNodeNotice || kind == EventKind::kClose;
 }
 
 }  // namespace
@@ -66,13 +70,15 @@ void Brain::command(Seconds at, const Command& command) {
 
 void Brain::rejected(Seconds at, JobId job, const std::string& why) {
   board_.rejected(at, job, why);
+  rejected_.push_back(job);
   if (listener_ != nullptr) listener_->rejected(at, job, why);
 }
 
 bool Brain::is_possible(const Event& event) const {
   const Cluster& cluster = controller_.state().cluster();
   if (is_about_job(event.kind) && event.job >= controller_.state().jobs.size()) return false;
-  if (is_about_node(event.kind) && event.node >= cluster.nodes.size()) return false;
+  const bool names_node = is_about_node(event.kind) || event.node != kNoNode;
+  if (names_node && event.node >= cluster.nodes.size()) return false;
   if (event.device == kNoDevice) return true;
   return event.device < cluster.device_count() && cluster.node_of(event.device) == event.node;
 }
@@ -279,6 +285,7 @@ void Brain::turn() {
 
 void Brain::round(std::vector<Arrived> inbox) {
   step_ = {};
+  rejected_.clear();
   for (const Arrived& arrived : inbox) apply(arrived);
   const Seconds now = controller_.state().now;
   if (controller_.is_due(now)) {
@@ -297,6 +304,12 @@ void Brain::round(std::vector<Arrived> inbox) {
   }
   if (then_) {
     for (const Arrived& arrived : inbox) then_(*arrived.record);
+    for (const JobId job : rejected_) {
+      EventRecord record;
+      record.event.kind = EventKind::kWithdraw;
+      record.event.job = job;
+      then_(record);
+    }
   }
   since_image_ += inbox.size();
   commit_step();

@@ -68,8 +68,8 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   // Only what a decision has looked at is in the journal.
   void report(const Event& progress) override;
 
-  // Called on the controller's thread after each event that was folded live, not in recovery. Set
-  // before begin().
+  // Called on the controller's thread after each event that was folded live, not in recovery; for a
+  // job that the policy rejected with a kWithdraw of it. Set before begin().
   void on_event(std::function<void(const EventRecord&)> then) { then_ = std::move(then); }
 
   // For `weft status` and metrics.
@@ -79,6 +79,7 @@ class Brain : public EventSink, private Executor, private weft::Journal {
     std::size_t inbox = 0;
   };
   Health health() const;
+  Seconds now() const override { return journal_.now(); }
 
  private:
   struct Arrived {
@@ -118,6 +119,7 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   bool fresh_ = false;
   std::vector<KeptCommand> outgoing_;  // of the step, and those that are asked again
   weft::Journal* listener_ = nullptr;
+  std::vector<JobId> rejected_;  // in this round
   std::uint64_t through_ = 0, since_image_ = 0;
 
   mutable std::mutex mutex_;

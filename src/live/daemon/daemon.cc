@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "live/daemon/node_networks.h"
+#include "live/daemon/queue_quotas.h"
 #include "live/job/job_json.h"
 
 #include <nlohmann/json.hpp>
@@ -107,6 +108,7 @@ Status Daemon::open(DaemonOptions options) {
   fleet.lease_s = options.lease_s;
   fleet.suspect_s = std::min(3.0, options.lease_s);
   fleet.log_root = path_in(store_, "logs");
+  fleet.reclaim_idle_s = options.reclaim_idle_s;
   auto opened = Fleet::open(cluster_, fleet);
   if (!opened.ok()) return opened.error();
   fleet_ = std::move(*opened);
@@ -123,6 +125,7 @@ Status Daemon::open(DaemonOptions options) {
       },
       options.other_world ? options.other_world->clock : nullptr);
   if (!options.other_world) fleet_->begin(*brain_, *board_, journal_->term());
+  holds_->begin();
   brain_->begin();
   if (const Status known = tokens_.open(path_in(store_, "tokens")); !known.ok()) return known;
   usage_ = std::make_unique<UsageBook>(cluster_, store_);
@@ -146,20 +149,31 @@ Status Daemon::recover(const DaemonOptions& options) {
   Hands& hands = options.other_world ? *options.other_world->hands : *fleet_;
   brain_ = std::make_unique<Brain>(cluster_, *policy_, *journal_, *board_, hands, brain);
   if (const Status recovered = brain_->recover(); !recovered.ok()) return recovered;
-  // A job that fails of its own doing more often than it may is given up.
+  if (const Status fits = check_numbers(options.queues, *board_); !fits.ok()) return fits;
+  for (std::size_t i = 0; i < options.queues.size(); ++i) {
+    tenants_.number_of(options.queues[i], static_cast<TenantId>(i));
+  }
+  holds_ = std::make_unique<Holds>(*board_,
+                                   [this](EventRecord record) { brain_->post(std::move(record)); });
   brain_->on_event([this](const EventRecord& record) {
-    if (record.event.kind != EventKind::kCrashed || record.event.number != kOwnFailure) return;
-    const auto job = board_->at(record.event.job);
-    if (!job || has_ended(job->standing)) return;
-    const auto spec = spec_from_json(nlohmann::json::parse(job->identity.spec, nullptr, false));
-    if (!spec.ok() || job->failures <= spec->retries.max) return;
-    EventRecord failed;
-    failed.event.kind = EventKind::kWithdraw;
-    failed.event.job = job->id;
-    failed.why = "failed: " + record.why;
-    brain_->post(std::move(failed));
+    holds_->take(record);
+    give_up_failed(record);
   });
   return {};
+}
+
+// A job that fails of its own doing more often than it may.
+void Daemon::give_up_failed(const EventRecord& record) {
+  if (record.event.kind != EventKind::kCrashed || record.event.number != kOwnFailure) return;
+  const auto job = board_->at(record.event.job);
+  if (!job || has_ended(job->standing)) return;
+  const auto spec = spec_from_json(nlohmann::json::parse(job->identity.spec, nullptr, false));
+  if (!spec.ok() || job->failures <= spec->retries.max) return;
+  EventRecord failed;
+  failed.event.kind = EventKind::kWithdraw;
+  failed.event.job = job->id;
+  failed.why = "failed: " + record.why;
+  brain_->post(std::move(failed));
 }
 
 Status Daemon::start_agents(const DaemonOptions& options) {

@@ -10,6 +10,7 @@
 #include "live/daemon/api.h"
 #include "live/daemon/brain.h"
 #include "live/daemon/fleet.h"
+#include "live/daemon/holds.h"
 #include "live/daemon/local_agents.h"
 #include "live/http/server.h"
 
@@ -30,6 +31,8 @@ struct DaemonOptions {
   std::string policy_text;
   std::string program;  // version
   Seconds lease_s = 10;
+  Seconds reclaim_idle_s = kNever;  // see Watch
+  std::vector<std::string> queues;  // whose numbers the policy knows, by number
   // Agents on this machine, started and kept by the daemon: the program to run. Empty: agents come
   // by themselves.
   std::vector<std::string> agent_command;
@@ -71,6 +74,7 @@ class Daemon {
   Status open(DaemonOptions options);
   Status open_secret();
   Status recover(const DaemonOptions& options);
+  void give_up_failed(const EventRecord& record);
   Status start_agents(const DaemonOptions& options);
   int kept_port() const;
 
@@ -87,6 +91,7 @@ class Daemon {
   std::unique_ptr<Board> board_;
   std::unique_ptr<Fleet> fleet_;
   std::unique_ptr<DurableJournal> journal_;
+  std::unique_ptr<Holds> holds_;
   std::unique_ptr<Brain> brain_;
   Tenants tenants_;
   Tokens tokens_;

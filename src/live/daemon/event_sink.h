@@ -17,6 +17,8 @@ class EventSink {
                     DurableJournal::Weight weight = DurableJournal::Weight::kMustStay) = 0;
   // What a job says of itself: kept until a decision looks at it.
   virtual void report(const Event& progress) = 0;
+  // The clock of the events' times.
+  virtual Seconds now() const = 0;
 };
 
 }  // namespace weft::live

@@ -15,6 +15,7 @@ using runtime::Connection;
 constexpr std::uint16_t kFrameKind = 1;
 constexpr std::size_t kMostFrameBytes = 8 << 20;
 constexpr Seconds kLookEvery = 0.1;
+constexpr int kLooksPerWatch = 5;
 // Beyond the lease, for clocks that do not run alike.
 constexpr double kClockMargin = 1.05;
 constexpr Seconds kStartPatience = 10;  // for nodes that do not answer
@@ -52,17 +53,39 @@ void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
     brain_ = &brain;
     board_ = &board;
     term_ = term;
-    runs_ = std::make_unique<Runs>(
-        cluster_, term, options_.log_root,
-        RunsLinks{[this](NodeId node, const Json& message) { send(node, message); },
-                  [this](NodeId node) { return links_[node].view.address; },
-                  [this](EventRecord record, std::function<void()> durable) {
-                    brain_->post(std::move(record), [this, durable](const Status& status) {
-                      if (status.ok()) reactor_->post(durable);
-                    });
-                  }});
+    const RunsLinks links{[this](NodeId node, const Json& message) { send(node, message); },
+                          [this](NodeId node) { return links_[node].view.address; },
+                          [this](EventRecord record, std::function<void()> durable) {
+                            brain_->post(std::move(record), [this, durable](const Status& status) {
+                              if (status.ok()) reactor_->post(durable);
+                            });
+                          },
+                          [this] { return brain_->now(); }};
+    runs_ = std::make_unique<Runs>(cluster_, term, options_.log_root, links);
+    replicas_ =
+        std::make_unique<Replicas>(cluster_, term, options_.log_root,
+                                   Replicas::Links{links,
+                                                   [this](JobId job, const std::string& what) {
+                                                     board_->remark(job, brain_->now(), what);
+                                                   },
+                                                   [this](JobId job, double qps, Seconds latency) {
+                                                     board_->traffic(job, qps, latency);
+                                                   }});
+    watch_ = std::make_unique<Watch>(
+        board, options_.reclaim_idle_s,
+        Watch::Links{[this] { return brain_->now(); },
+                     [this](EventRecord record) { brain_->post(std::move(record)); },
+                     [this](const std::string& uuid, std::uint32_t epoch, const std::string& why) {
+                       runs_->stacks(uuid, epoch, why);
+                     },
+                     [this](const std::string& uuid, std::uint32_t epoch, const std::string& why) {
+                       runs_->hung(uuid, epoch, why);
+                     },
+                     [this](const std::string& uuid, int number) {
+                       if (!runs_->signal(uuid, number)) replicas_->signal(uuid, number);
+                     }});
     for (const JobView& job : board.jobs([](const JobView& v) { return !has_ended(v.standing); })) {
-      runs_->adopt(job);
+      is_service(job.identity) ? replicas_->adopt(job) : runs_->adopt(job);
     }
     const std::int64_t now = monotonic_ns();
     for (NodeId id = 0; id < links_.size(); ++id) {
@@ -176,7 +199,10 @@ void Fleet::hello(const std::shared_ptr<Connection>& connection, const Json& mes
               {"term", term_},
               {"lease_s", options_.lease_s},
               {"now_s", link.agent_now_s}});
-  runs_->resume(node, *runs);
+  Json plain = Json::array(), replicas = Json::array();
+  for (const Json& run : *runs) (is_replica(run.at("uuid")) ? replicas : plain).push_back(run);
+  runs_->resume(node, plain);
+  replicas_->resume(node, replicas);
   link.suspect = false;
   if (!board_->node(node).drained) post_node(node, EventKind::kNodeUp, "its agent is here");
 }
@@ -196,11 +222,20 @@ void Fleet::listen(NodeId node, const std::string& op, const Json& message) {
   const auto epoch = static_cast<std::uint32_t>(fields.whole("epoch", 0, 0x7fffffff, 0));
   if (op == "outcome") {
     const auto number = static_cast<std::uint32_t>(fields.whole("number", 0, 0x7fffffff, 0));
-    runs_->outcome(node, uuid, epoch, number, fields.text("result"), fields.text("why"));
+    const std::string result = fields.text("result"), why = fields.text("why");
+    is_replica(uuid) ? replicas_->outcome(node, uuid, epoch, number, result, why)
+                     : runs_->outcome(node, uuid, epoch, number, result, why);
   } else if (op == "ended") {
-    runs_->ended(node, uuid, epoch, static_cast<int>(fields.whole("rank", 0, 1 << 24, 0)),
-                 static_cast<int>(fields.whole("code", -255, 255, 0)),
-                 static_cast<int>(fields.whole("signal", 0, 128, 0)), fields.text("why"));
+    const int rank = static_cast<int>(fields.whole("rank", 0, 1 << 24, 0));
+    const int code = static_cast<int>(fields.whole("code", -255, 255, 0));
+    const int signal = static_cast<int>(fields.whole("signal", 0, 128, 0));
+    const std::string why = fields.text("why");
+    is_replica(uuid) ? replicas_->ended(node, uuid, epoch, rank, code, signal, why)
+                     : runs_->ended(node, uuid, epoch, rank, code, signal, why);
+  } else if (op == "progress" && is_replica(uuid)) {
+    if (fields.find("qps") == nullptr) return;
+    replicas_->report(uuid, epoch, fields.number("qps", 0, 1e12, 0),
+                      fields.number("latency", 0, 1e9, 0));
   } else if (op == "progress" && fields.whole("rank", 0, 1 << 24, 0) == 0) {
     const auto job = board_->find(uuid);
     if (!job || job->epoch != epoch) return;
@@ -213,6 +248,15 @@ void Fleet::listen(NodeId node, const std::string& op, const Json& message) {
     board_->report(job->id, epoch, fields.number("step", 0, 1e300, 0),
                    fields.number("loss", -1e300, 1e300, 0), event.value2);
     brain_->report(event);
+    if (fields.find("step") != nullptr) watch_->progress(*job, fields.number("step", 0, 1e300, 0));
+  } else if (op == "usage") {
+    const Json* runs = fields.find("runs");
+    for (const Json& run : runs != nullptr && runs->is_array() ? *runs : Json::array()) {
+      JsonFields of_run(run);
+      const auto job = board_->find(of_run.text("uuid"));
+      if (!job || job->epoch != of_run.whole("epoch", 0, 0x7fffffff, 0)) continue;
+      watch_->usage(*job, node, of_run.number("idle_s", 0, 1e12, 0));
+    }
   }
 }
 
@@ -246,7 +290,9 @@ void Fleet::look_round() {
       link.expired = true;
       // Its agent has ended ranks that end with their controller, or is dead, and then they have
       // ended by themselves.
-      runs_->gone(id, false, fmt::format("nothing heard for {:.1f} s", silent));
+      const std::string why = fmt::format("nothing heard for {:.1f} s", silent);
+      runs_->gone(id, false, why);
+      replicas_->gone(id, false, why);
     }
   }
   for (auto at = starts_.begin(); at != starts_.end();) {
@@ -257,12 +303,15 @@ void Fleet::look_round() {
     runs_->give_up(at->first.first, at->first.second, "a node did not answer its start");
     at = starts_.erase(at);
   }
+  replicas_->tick();
+  if (++looks_ % kLooksPerWatch == 0) watch_->tick();
   reactor_->after(kLookEvery, [this] { look_round(); });
 }
 
 void Fleet::carry_out(const KeptCommand& command, const JobView& job) {
   reactor_->post([this, command, job] {
     if (brain_ == nullptr) return;
+    if (is_service(job.identity)) return replicas_->carry_out(command, job);
     if (command.kind == CommandKind::kStart) {
       starts_.emplace(std::pair(job.identity.uuid, command.epoch), monotonic_ns());
     }
@@ -272,7 +321,7 @@ void Fleet::carry_out(const KeptCommand& command, const JobView& job) {
 
 void Fleet::signal(const std::string& uuid, int number) {
   reactor_->post([this, uuid, number] {
-    if (brain_ != nullptr) runs_->signal(uuid, number);
+    if (brain_ != nullptr && !runs_->signal(uuid, number)) replicas_->signal(uuid, number);
   });
 }
 
@@ -283,6 +332,13 @@ void Fleet::fence(NodeId node, const std::string& why) {
     links_[node].connection.reset();
     links_[node].view.connected = false;
     runs_->gone(node, true, why);
+    replicas_->gone(node, true, why);
+  });
+}
+
+void Fleet::leave(NodeId node, Seconds at) {
+  reactor_->post([this, node, at] {
+    if (brain_ != nullptr) watch_->leave(node, at);
   });
 }
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "live/daemon/engine.h"
+#include "live/daemon/replicas.h"
 #include "live/daemon/runs.h"
+#include "live/daemon/watch.h"
 #include "runtime/net/listener.h"
 #include "runtime/net/reactor.h"
 
@@ -20,8 +22,9 @@ struct FleetOptions {
   std::string address = "127.0.0.1:0";  // where agents come to
   runtime::Secret secret;
   Seconds lease_s = 10;
-  Seconds suspect_s = 3;  // silence after which a node gets no new work
-  std::string log_root;   // folder of the jobs' output
+  Seconds suspect_s = 3;            // silence after which a node gets no new work
+  std::string log_root;             // folder of the jobs' output
+  Seconds reclaim_idle_s = kNever;  // after which a job that uses nothing makes room for others
 };
 
 // What is known of a node's agent.
@@ -57,6 +60,8 @@ class Fleet : public Engine {
   std::vector<EngineRun> list(std::uint64_t since) override;
   // An operator says that nothing runs there any more.
   void fence(NodeId node, const std::string& why);
+  // The node will be taken away at that time of the controller's clock.
+  void leave(NodeId node, Seconds at);
   std::vector<AgentView> agents();
 
  private:
@@ -89,6 +94,9 @@ class Fleet : public Engine {
   std::uint64_t term_ = 0;
   std::vector<Link> links_;  // by node
   std::unique_ptr<Runs> runs_;
+  std::unique_ptr<Replicas> replicas_;
+  std::unique_ptr<Watch> watch_;
+  int looks_ = 0;
   std::map<std::pair<std::string, std::uint32_t>, std::int64_t> starts_;  // when asked first
   std::unique_ptr<runtime::Listener> listener_;
   std::unique_ptr<runtime::Reactor> reactor_;  // goes first: its thread uses all of the above

@@ -64,6 +64,10 @@ void undrain_node(ApiParts&, const ApiCall&);
 void fence_node(ApiParts&, const ApiCall&);
 // api_notes.cc
 void write_note(ApiParts&, const ApiCall&);
+// api_reservations.cc
+void reserve_node(ApiParts&, const ApiCall&);
+void open_node(ApiParts&, const ApiCall&);
+void notice_node(ApiParts&, const ApiCall&);
 // api_health.cc
 void list_events(ApiParts&, const ApiCall&);
 void status(ApiParts&, const ApiCall&);

@@ -27,6 +27,7 @@ Runs::Run& Runs::open(const JobView& job, const Allocation& held, std::uint32_t 
   Run& run = runs_[{job.identity.uuid, job.epoch}];
   run.job = job.id;
   run.identity = job.identity;
+  run.failures = job.failures;
   // It was checked when it came.
   if (auto spec = spec_from_json(Json::parse(job.identity.spec, nullptr, false)); spec.ok()) {
     run.spec = std::move(*spec);
@@ -64,6 +65,8 @@ Runs::Run& Runs::open(const JobView& job, const Allocation& held, std::uint32_t 
            {"milli", devices.front().milli},
            {"memory", host != nullptr ? host->memory / static_cast<Bytes>(ranks) : 0},
            {"cpu_milli", host != nullptr ? host->cpu_milli / ranks : 0},
+           {"cpu_more", run.spec.resources.cpus_or_more ? 1 : 0},
+           {"memory_more", run.spec.resources.memory_or_more ? 1 : 0},
            {"network_limit",
             host != nullptr ? host->network_limit / static_cast<double>(ranks) : 0.0},
            {"network_guarantee",
@@ -240,14 +243,9 @@ void Runs::settle(const Key& key, Run& run) {
       return tell(key, run, event, "", true);
     case Run::Aim::kAbandon:
       if (!gone) return;
-      event.kind = run.started ? EventKind::kCrashed : EventKind::kOutcome;
-      event.outcome = Outcome::kRefused;
-      event.node = run.failed_on;
-      event.number = run.own_failure ? kOwnFailure : 0;
-      if (run.was_stop_asked) {
-        event = {};
-        event.kind = EventKind::kOutcome;  // it was to be stopped, and it is
-      }
+      event.kind = EventKind::kOutcome;  // perhaps of a stop: it was to be stopped, and it is
+      if (!run.was_stop_asked && (run.started || run.own_failure)) return tell_crash(key, run);
+      if (!run.was_stop_asked) event.outcome = Outcome::kRefused;
       return tell(key, run, event, run.why, true);
   }
 }
@@ -375,13 +373,6 @@ void Runs::gone(NodeId node, bool all, const std::string& why) {
     run.parts.at(node).gone = true;
     abandon(key, run, node, fmt::format("node {}: {}", cluster_.nodes[node].name, why));
   }
-}
-
-void Runs::give_up(const std::string& uuid, std::uint32_t epoch, const std::string& why) {
-  const Key key{uuid, epoch};
-  const auto found = runs_.find(key);
-  if (found == runs_.end() || found->second.started || found->second.aim != Run::Aim::kRun) return;
-  abandon(key, found->second, kNoNode, why);
 }
 
 bool Runs::signal(const std::string& uuid, int number) {

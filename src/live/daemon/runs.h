@@ -23,6 +23,7 @@ struct RunsLinks {
   std::function<std::string(NodeId)> address;
   // `durable` is called when the event is in the journal.
   std::function<void(EventRecord, std::function<void()> durable)> post;
+  std::function<Seconds()> now;  // the controller's clock
 };
 
 class Runs {
@@ -48,6 +49,10 @@ class Runs {
   void gone(NodeId node, bool all, const std::string& why);
   // A start that some node has not answered is given up.
   void give_up(const std::string& uuid, std::uint32_t epoch, const std::string& why);
+  // It makes no step any more: ended, as a failure of its own, and wanted on other nodes.
+  void hung(const std::string& uuid, std::uint32_t epoch, const std::string& why);
+  // Has agents save the stacks of all ranks.
+  void stacks(const std::string& uuid, std::uint32_t epoch, const std::string& why);
   // A signal to all ranks of a run.
   bool signal(const std::string& uuid, int number);
 
@@ -78,7 +83,8 @@ class Runs {
     bool was_stop_asked = false;
     std::string why;  // it is abandoned
     NodeId failed_on = kNoNode;
-    bool own_failure = false;  // of the job, not of what runs it
+    bool own_failure = false;    // of the job, not of what runs it
+    std::uint32_t failures = 0;  // of its own, before this run
     std::map<NodeId, Part> parts;
   };
 
@@ -91,6 +97,8 @@ class Runs {
   // Tells the controller what has come to an end.
   void settle(const Key& key, Run& run);
   void tell(const Key& key, Run& run, Event event, std::string why, bool over);
+  // The run has crashed: what of it the controller has to know before.
+  void tell_crash(const Key& key, Run& run);
   void stop_stranger(NodeId node, const Json& run);
 
   const Cluster& cluster_;
