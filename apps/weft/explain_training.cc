@@ -77,7 +77,7 @@ int explain_training(const TrainingQuestion& q, const runtime::GroupShape& shape
                                  {"links", to_text(shape.links)},
                                  {"links_measured", q.links_measured}};
   for (const runtime::CodingSpeed& speed : question.codecs) {
-    json["coding_s_per_value"][speed.codec] = speed.value_s;
+    json["coding_s_per_value"][speed.codec] = speed.value.total_s();
   }
   json.update(nlohmann::ordered_json::parse(to_json(*answer)));
   std::fputs((json.dump(2) + "\n").c_str(), stdout);

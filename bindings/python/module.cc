@@ -228,13 +228,14 @@ void define_choice(py::module_& module) {
   module.def(
       "choose",
       [](TorchBackend& group, const std::vector<std::pair<double, double>>& buckets,
-         double compute_s, const std::vector<std::tuple<std::string, double, double>>& codecs,
+         double compute_s,
+         const std::vector<std::tuple<std::string, CodingSeconds, double>>& codecs,
          const std::vector<std::string>& modes, std::optional<bool> adaptive) {
         TrainingStep step{{}, compute_s};
         for (const auto& [bytes, ready_s] : buckets) step.buckets.push_back({bytes, ready_s});
         std::vector<runtime::CodingSpeed> speeds;
-        for (const auto& [codec, value_s, slower] : codecs) {
-          speeds.push_back({codec, value_s, slower});
+        for (const auto& [codec, value, slower] : codecs) {
+          speeds.push_back({codec, {value[0], value[1], value[2]}, slower});
         }
         return choose(group, step, speeds, modes, adaptive);
       },

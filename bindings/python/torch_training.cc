@@ -57,10 +57,11 @@ void Compressor::restore(const std::vector<std::string>& saved) { check(reduce_.
 void Compressor::regroup() { check(reduce_.regroup()); }
 
 at::Tensor Compressor::take_residual(std::uint32_t bucket) {
-  const std::vector<float> residual = reduce_.take_residual(bucket);
-  at::Tensor tensor = at::empty({static_cast<std::int64_t>(residual.size())}, at::kFloat);
-  std::copy(residual.begin(), residual.end(), tensor.data_ptr<float>());
-  return tensor;
+  // The tensor owns the vector: a copy of memory that was never touched costs more than averaging.
+  auto* residual = new std::vector<float>(reduce_.take_residual(bucket));
+  return at::from_blob(
+      residual->data(), {static_cast<std::int64_t>(residual->size())},
+      [residual](void*) { delete residual; }, at::kFloat);
 }
 
 TrainingSync::TrainingSync(GroupHandle group, const std::string& codec, const std::string& mode,
@@ -106,13 +107,14 @@ std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
   return sync::split_data(*how, labels, ranks, seed);
 }
 
-std::vector<double> coding_speeds(const std::vector<std::string>& codecs, std::size_t values,
-                                  int ranks) {
-  std::vector<double> speeds;
+std::vector<CodingSeconds> coding_speeds(const std::vector<std::string>& codecs, std::size_t values,
+                                         int ranks) {
+  std::vector<CodingSeconds> speeds;
   for (const std::string& text : codecs) {
     const auto took = runtime::measure_coding(*made(text), values, ranks);
     if (!took.ok()) throw std::invalid_argument(took.error().text());
-    speeds.push_back(values == 0 ? 0 : *took / static_cast<double>(values));
+    const CodingTime one = *took * (values == 0 ? 0 : 1 / static_cast<double>(values));
+    speeds.push_back({one.before_s, one.between_s, one.after_s});
   }
   return speeds;
 }

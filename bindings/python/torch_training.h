@@ -2,6 +2,7 @@
 // parameters of a model under a mode.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -78,10 +79,12 @@ std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
                                                    const std::vector<std::uint32_t>& labels,
                                                    std::uint32_t ranks, std::uint64_t seed);
 
-// For the automatic choice (runtime/compress/automatic.h): seconds of coding per value, measured,
-// and what the cost model answers, as JSON. Throw std::invalid_argument.
-std::vector<double> coding_speeds(const std::vector<std::string>& codecs, std::size_t values,
-                                  int ranks);
+// For the automatic choice (runtime/compress/automatic.h): seconds of coding per value, measured
+// (before, between and after the exchanges), and what the cost model answers, as JSON. Throw
+// std::invalid_argument.
+using CodingSeconds = std::array<double, 3>;
+std::vector<CodingSeconds> coding_speeds(const std::vector<std::string>& codecs, std::size_t values,
+                                         int ranks);
 std::string choose(TorchBackend& group, const TrainingStep& step,
                    const std::vector<runtime::CodingSpeed>& codecs,
                    const std::vector<std::string>& modes, std::optional<bool> adaptive);

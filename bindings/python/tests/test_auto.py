@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import time
 import unittest
 
 import torch
@@ -56,7 +57,7 @@ def slow_links(rank, size, sync, steps):
 
     def slow(group, buckets, compute_s, codecs, modes, adaptive):
         bigger = [(2e5 * size_, ready) for size_, ready in buckets]
-        text = answer(group, bigger, compute_s, [(c, 0.0, 1.0) for c, _, _ in codecs[:4]], modes,
+        text = answer(group, bigger, compute_s, [(c, [0.0] * 3, 1.0) for c, _, _ in codecs[:4]], modes,
                       adaptive)
         if len(modes) == 1:
             return text
@@ -66,9 +67,42 @@ def slow_links(rank, size, sync, steps):
         return json.dumps(told)
 
     weft.auto._native.choose = slow
-    weft.auto._place = lambda: str(rank)
+    weft.auto.place = lambda: str(rank)
     try:
         return chosen(rank, size, sync, steps)
+    finally:
+        weft.auto._native.choose = answer
+
+
+def disappointed(rank, size):
+    """(codecs in use after every step, decisions): int4 is promised and proves to be slow."""
+    import weft.auto
+    import weft.torch
+    from weft import _torch
+
+    answer = _torch.choose
+
+    def promises(*arguments):
+        told = json.loads(answer(*arguments))
+        codec = "int8" if not how._answer else "int4"
+        told.update(mode="bsp", codecs=[codec])
+        told["predicted"].update(codec=codec, efficiency=1.0, progress_s=0.0)
+        return json.dumps(told)
+
+    weft.auto._native.choose = promises
+    weft.auto.place = lambda: str(rank)
+    try:
+        model = model_of()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        wrapped = weft.torch.wrap(model, "auto", "bsp", optimizer)
+        how = wrapped._how[0]
+        used = []
+        for _ in range(30):
+            used.append(how._hook.codec)
+            if used[-1] == "int4":
+                time.sleep(0.05)
+            train(wrapped, optimizer, rank, 1)
+        return used, wrapped.explain()["decisions"]
     finally:
         weft.auto._native.choose = answer
 
@@ -154,6 +188,16 @@ class Auto(unittest.TestCase):
             self.assertEqual(explained["codecs"], first[0]["codecs"])
             self.assertEqual(parameters, first[1])
         self.assertGreaterEqual(len(first[0]["decisions"]), 1)
+
+    def test_what_proves_slower_than_what_it_replaced_is_left_for_good(self):
+        # int8 at first, int4 after 3 steps, back at the next look, and not again at the third.
+        results = run(disappointed, 2)
+        for used, decisions in results:
+            self.assertEqual(used, results[0][0])
+            self.assertEqual([d["codecs"] for d in decisions], [["int8"], ["int4"], ["int8"]])
+            self.assertEqual(used[5], "int4")
+            self.assertEqual(used[10], "int8")
+            self.assertEqual(used[-1], "int8")
 
     def test_parameters_may_be_averaged_instead(self):
         # Gradients in the first 3 steps, then 8 averages of 4 steps each.

@@ -9,7 +9,6 @@ longer or shorter than expected it believes what it saw, and links are measured 
 
 import json
 import logging
-import os
 import time
 from typing import Any, Callable, Dict, List, Optional
 
@@ -18,6 +17,7 @@ from torch import nn
 
 from weft import _torch as _native
 from weft.gradients import Gradients
+from weft.measured import Watch, adaptive, bandwidths, place
 
 __all__ = ["AUTO", "Automatic"]
 
@@ -35,46 +35,6 @@ _SURPRISED_SHARE = 0.03  # when steps are not as expected
 _LINKS_S = 0.5  # what measuring them is taken to cost the first time
 _LINKS_CHANGED = 1.5  # times as fast or slow: what was believed of codecs no longer holds
 _HISTORY = 100  # decisions that explain() remembers
-_ADAPTIVE = (torch.optim.Adam, torch.optim.AdamW, torch.optim.Adamax, torch.optim.NAdam,
-             torch.optim.RAdam, torch.optim.Adagrad, torch.optim.Adadelta, torch.optim.RMSprop)
-
-
-def _place() -> str:
-    """The same for ranks that reach each other without a network."""
-    with open("/proc/sys/kernel/random/boot_id") as file:
-        return f"{file.read().strip()} {os.stat('/proc/self/ns/net').st_ino}"
-
-
-def _adaptive(optimizer: Optional[torch.optim.Optimizer]) -> Optional[bool]:
-    if isinstance(optimizer, _ADAPTIVE):
-        return True
-    return False if isinstance(optimizer, torch.optim.SGD) else None
-
-
-class _Watch:
-    """What the steps since the last look took, as this rank saw it."""
-
-    def __init__(self) -> None:
-        self.step_s: List[float] = []
-        self.busy_s: List[float] = []  # of a step: not waiting for averages
-        self.ready_s: List[List[float]] = []
-
-    def add(self, begin: float, end: float, ready: List[float], done: List[float]) -> None:
-        if not ready or len(done) < len(ready):
-            return
-        self.step_s.append(end - begin)
-        self.busy_s.append(end - begin - max(0.0, max(done) - ready[-1]))
-        self.ready_s.append([at - begin for at in ready])
-
-    def text(self, sizes: List[int]) -> str:
-        """Of the step of median length, among those with buckets as they are now."""
-        whole = [step for step in zip(self.step_s, self.busy_s, self.ready_s)
-                 if len(step[2]) == len(sizes)]
-        if not whole:
-            return "null"
-        step_s, busy_s, ready_s = sorted(whole)[(len(whole) - 1) // 2]
-        return json.dumps({"step_s": step_s, "busy_s": busy_s, "sizes": sizes,
-                           "ready_s": ready_s, "steps": len(whole)})
 
 
 class Automatic(Gradients):
@@ -101,9 +61,12 @@ class Automatic(Gradients):
         self._before = 0  # steps before that
         self._begin: Optional[float] = None
         self._counted = -1  # passes at the begin of the step under way
-        self._watch = _Watch()
-        self._value_s: List[float] = []  # coding, by codec
+        self._watch = Watch()
+        # Coding, by codec: before, between and after the exchanges.
+        self._value_s: List[List[float]] = []
         self._slower = {codec: 1.0 for codec in _native.AUTOMATIC_CODECS}
+        self._left: Any = None  # the choice before this one, and its measured seconds per progress
+        self._refused: List[Any] = []  # choices that turned out worse than what they replaced
         self._links = group.links()
         self._links_at, self._links_s = time.monotonic(), _LINKS_S
         self._one_host = False
@@ -192,18 +155,20 @@ class Automatic(Gradients):
         self._counted = passes = hook.passes
         if not self._value_s:
             self._calibrate()
-        elif passes % _LOOK_EVERY == 0 or passes in _LOOKS:
+        elif not self._one_host and (passes % _LOOK_EVERY == 0 or passes in _LOOKS):
             self._look(passes)
         self._begin = time.monotonic()
 
     def _calibrate(self) -> None:
         """Times the codecs on all ranks at once, since ranks may share processors."""
         values = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
-        own = _native.coding_speeds(
-            _native.AUTOMATIC_CODECS, min(values, _SAMPLE), self.group.size())
-        everyone = [json.loads(one) for one in _native.gather(self.group, json.dumps(own))]
-        self._value_s = [max(column) for column in zip(*everyone)]
-        self._one_host = len({bytes(one) for one in _native.gather(self.group, _place())}) == 1
+        self._one_host = len({bytes(one) for one in _native.gather(self.group, place())}) == 1
+        codecs = _native.AUTOMATIC_CODECS
+        self._value_s = [[0.0, 0.0, 0.0] for _ in codecs]
+        if not self._one_host:
+            own = _native.coding_speeds(codecs, min(values, _SAMPLE), self.group.size())
+            everyone = [json.loads(one) for one in _native.gather(self.group, json.dumps(own))]
+            self._value_s = [[max(part) for part in zip(*codec)] for codec in zip(*everyone)]
         if not self._answer:  # else a state was loaded
             self._hook.before_pass = self._decide_first
 
@@ -219,29 +184,42 @@ class Automatic(Gradients):
 
     def _look(self, passes: int) -> None:
         """Takes together what all ranks measured and decides again."""
-        seen = [json.loads(one) for one in
-                _native.gather(self.group, self._watch.text(self._hook.sizes))]
-        self._watch = _Watch()
+        text = self._watch.text(self._hook.sizes, time.monotonic() - self._links_at)
+        seen = [json.loads(one) for one in _native.gather(self.group, text)]
+        self._watch = Watch()
         if None in seen:
             return
         step_s = max(one["step_s"] for one in seen)
-        busy_s = max(one["busy_s"] for one in seen)
         sizes = seen[0]["sizes"]
         ready_s = [max(column) for column in zip(*(one["ready_s"] for one in seen))]
-        compute_s = max(busy_s - self._hidden_coding_s(sizes), 0.2 * busy_s)
+        ready_s, compute_s = self._computing(sizes, ready_s, max(one["busy_s"] for one in seen))
         self._measured = {"step_s": step_s, "compute_s": compute_s, "after_steps": passes}
-        surprised = seen[0]["steps"] >= _BELIEVED and self._believe(step_s, compute_s)
-        self._measure_links(_SURPRISED_SHARE if surprised else _LINKS_SHARE)
+        believed = seen[0]["steps"] >= _BELIEVED
+        surprised = believed and self._believe(step_s, compute_s)
+        # All ranks must agree on whether to: by the clock of rank 0.
+        self._measure_links(seen[0]["links_s"], _SURPRISED_SHARE if surprised else _LINKS_SHARE)
+        if believed and self._goes_back(step_s):
+            return
         self._decide(list(zip(map(float, sizes), ready_s)), compute_s, self._modes, step_s)
 
-    def _hidden_coding_s(self, sizes: List[int]) -> float:
-        """Of the buckets before the last, which are coded while the model still computes."""
+    def _computing(self, sizes: List[int], ready_s: List[float], busy_s: float) -> Any:
+        """When buckets would be ready, and how long a step would take, were nothing coded: what is
+        encoded meanwhile makes later buckets late, and what is coded before the last is ready makes
+        the step longer."""
         speeds = dict(zip(_native.AUTOMATIC_CODECS, self._value_s))
-        codecs = [self._hook.codec_of(index, False) for index in range(len(sizes))]
-        return sum(speeds[codec] * size / 4 for codec, size in zip(codecs[:-1], sizes[:-1]))
+        coding = [[part * size / 4 for part in speeds[self._hook.codec_of(index, False)]]
+                  for index, size in enumerate(sizes)]
+        late, computed = 0.0, []
+        for ready, (before, _, _) in zip(ready_s, coding):
+            computed.append(max(ready - late, computed[-1] if computed else 0.2 * ready))
+            late += before
+        compute_s = busy_s - sum(sum(one) for one in coding[:-1])
+        return computed, max(compute_s, computed[-1])
 
     def _believe(self, step_s: float, compute_s: float) -> bool:
-        """Where coding and exchange took longer than predicted, so they will next time: then True."""
+        """Where coding and exchange took longer than predicted, so they will next time: then True.
+        Whether that is the codec's doing or that of processors and links, which all codecs share,
+        one run cannot tell: each gets half of it."""
         predicted = self._answer.get("predicted")
         if not predicted:
             return False
@@ -250,29 +228,48 @@ class Automatic(Gradients):
             return False
         times = (step_s - compute_s) / expected
         times = min(max(times, 1 / _MOST_TIMES), _MOST_TIMES)
-        for codec in set(self._answer["codecs"]):
-            # A plain average that takes longer than its bytes do waits for ranks that come late. It
-            # would do so with any codec; and if it is the links, they are measured.
-            if codec != "none" or times < 1:
-                self._slower[codec] *= times
+        used = set(self._answer["codecs"])
+        # A plain average that takes longer than its bytes do waits for ranks that come late. It
+        # would do so with any codec; and if it is the links, they are measured.
+        if used == {"none"} and times > 1:
+            return True
+        for codec in self._slower:
+            self._slower[codec] *= times if codec in used else times ** 0.5
         return True
 
-    def _measure_links(self, share: float) -> None:
-        own = time.monotonic() - self._links_at
-        # All ranks must agree on whether to.
-        elapsed = float(_native.gather(self.group, repr(own))[0])
+    def _goes_back(self, step_s: float) -> bool:
+        """Back to what was left for this choice, where that was faster; this one is not tried again
+        until links change."""
+        left, self._left = self._left, None
+        if left is None:
+            return False
+        answer, progress_s = left
+        if step_s / self._worth() <= progress_s:
+            return False
+        self._refused.append(_key(self._answer))
+        reason = (f"{answer['predicted']['codec']} with {answer['mode']}: it was measured, and "
+                  f"{self._answer['predicted']['codec']}, tried after it, was slower")
+        self._adopt({**answer, "reason": reason})
+        return True
+
+    def _worth(self) -> float:
+        """Progress of a step, as the choice in use promises it."""
+        return float(self._answer.get("predicted", {}).get("efficiency") or 1.0)
+
+    def _measure_links(self, elapsed: float, share: float) -> None:
         if elapsed * share < self._links_s:
             return
         begin = time.monotonic()
-        before = _bandwidths(self._links)
+        before = bandwidths(self._links)
         self.group.measure_links_again()
         self._links = self.group.links()
         took = [float(one) for one in
                 _native.gather(self.group, repr(time.monotonic() - begin))]
         self._links_s, self._links_at = max(took), time.monotonic()
-        for old, new in zip(before, _bandwidths(self._links)):
+        for old, new in zip(before, bandwidths(self._links)):
             if not 1 / _LINKS_CHANGED < new / old < _LINKS_CHANGED:
                 self._slower = {codec: 1.0 for codec in self._slower}
+                self._left, self._refused = None, []
 
     def _decide(
         self,
@@ -287,7 +284,7 @@ class Automatic(Gradients):
         told = ""
         if self.group.live_rank() == 0:
             told = _native.choose(self.group, buckets, compute_s, codecs, modes,
-                                  _adaptive(self._optimizer))
+                                  adaptive(self._optimizer))
         answer = json.loads(_native.gather(self.group, told)[0])
         if self._one_host:
             answer["reason"] = ("none with bsp: all ranks are on one host, where bytes move as fast "
@@ -302,6 +299,11 @@ class Automatic(Gradients):
             for key in ("considered", "buckets"):
                 self._answer[key] = answer[key]
             return
+        if self._answer and measured_s is not None:
+            self._left = (self._answer, measured_s / self._worth())
+        self._adopt(answer)
+
+    def _adopt(self, answer: Dict[str, Any]) -> None:
         self._answer = answer
         self._decisions.append(
             {"after_steps": self._hook.passes, "mode": answer["mode"], "codecs": answer["codecs"],
@@ -316,13 +318,9 @@ class Automatic(Gradients):
         self._hook.codecs = [] if len(uniform) == 1 else answer["codecs"]
 
     def _better(self, answer: Dict[str, Any], measured_s: Optional[float]) -> bool:
-        same = (answer["mode"] == self._answer["mode"]
-                and set(answer["codecs"]) == set(self._answer["codecs"])
-                and (len(set(answer["codecs"])) == 1 or answer["codecs"] == self._answer["codecs"]))
-        if same or measured_s is None:
+        if measured_s is None or _key(answer) in (_key(self._answer), *self._refused):
             return False
-        worth = self._answer.get("predicted", {}).get("efficiency") or 1.0
-        return answer["predicted"]["progress_s"] <= _SWITCH * measured_s / worth
+        return bool(answer["predicted"]["progress_s"] <= _SWITCH * measured_s / self._worth())
 
     def _average_parameters(self) -> None:
         """Leaves gradients to the ranks; what was held back of them goes into their next step."""
@@ -347,14 +345,10 @@ class Automatic(Gradients):
         optimizer.step = first  # type: ignore[method-assign]
 
 
-def _bandwidths(links: str) -> List[float]:
-    """Of links inside a host and between hosts, as weft's own text of links has them."""
-    units = {"GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3, "B/s": 1.0}
-    found = []
-    for word in links.split(",")[1:4:2]:
-        unit = next(unit for unit in units if word.strip().endswith(unit))
-        found.append(float(word.strip()[:-len(unit)]) * units[unit])
-    return found
+def _key(answer: Dict[str, Any]) -> Any:
+    """The same for the same choice, however buckets are divided where all have one codec."""
+    codecs = answer["codecs"]
+    return answer["mode"], codecs[:1] if len(set(codecs)) == 1 else codecs
 
 
 def _taken_apart(saved: bytes) -> Any:

@@ -93,7 +93,7 @@ class Hook:
         for parameter, count in self._parts[number] if residual.numel() else []:
             owed = residual[at:at + count]
             known = self._carried.get(parameter)
-            self._carried[parameter] = owed.clone() if known is None else known + owed
+            self._carried[parameter] = owed if known is None else known + owed
             at += count
 
     def release(self) -> None:

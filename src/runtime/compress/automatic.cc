@@ -34,7 +34,7 @@ Result<CodecOffer> offer_of(const CodingSpeed& speed, const AutomaticQuestion& q
     const double values = bucket.bytes / sizeof(float);
     offer.wire_bytes.push_back(plain ? bucket.bytes
                                      : (*codec)->wire_bytes(static_cast<std::size_t>(values)));
-    offer.coding_s.push_back(plain ? 0 : speed.value_s * values);
+    offer.coding.push_back(plain ? CodingTime{} : speed.value * values);
   }
   if (const auto known = codec::codec_efficiency(**codec, question.adaptive)) {
     offer.efficiency = Efficiency{known->value, known->source};
@@ -75,30 +75,50 @@ nlohmann::ordered_json json_of(const StepPrediction& one) {
   return json;
 }
 
+Seconds since(std::int64_t begin_ns) {
+  return static_cast<double>(monotonic_ns() - begin_ns) * 1e-9;
+}
+
 // Encodes, adds up, encodes what was added up and decodes, as runtime/compress does.
-Status code_once(const codec::OpaqueCodec& codec, std::span<const float> values, std::size_t part,
-                 codec::CodecState& state, codec::CodecState& back, std::vector<float>& out) {
+Result<CodingTime> code_once(const codec::OpaqueCodec& codec, std::span<const float> values,
+                             std::size_t part, codec::CodecState& state, codec::CodecState& back,
+                             std::vector<float>& out) {
   std::vector<std::byte> bytes(codec.most_bytes(values.size()));
+  std::vector<std::byte> mean(codec.back().most_bytes(part));
+  CodingTime took;
+  std::int64_t begin = monotonic_ns();
   const auto used = codec.encode(values, 0, state, bytes);
   if (!used.ok()) return used.error();
+  took.before_s = since(begin);
   const auto sent = std::span<const std::byte>(bytes).first(*used);
-  if (Status status = codec.decode_add(sent, out); !status.ok()) return status;
-  std::vector<std::byte> mean(codec.back().most_bytes(part));
+  begin = monotonic_ns();
+  if (Status status = codec.decode_add(sent, out); !status.ok()) return status.error();
   if (const auto coded = codec.back().encode(values.first(part), 0, back, mean); !coded.ok()) {
     return coded.error();
   }
-  return codec.decode(sent, out);
+  took.between_s = since(begin);
+  begin = monotonic_ns();
+  if (Status status = codec.decode(sent, out); !status.ok()) return status.error();
+  took.after_s = since(begin);
+  return took;
 }
 
-Status code_once(const codec::LinearCodec& codec, std::span<const float> values,
-                 codec::CodecState& state, std::vector<float>& out) {
+Result<CodingTime> code_once(const codec::LinearCodec& codec, std::span<const float> values,
+                             codec::CodecState& state, std::vector<float>& out) {
+  CodingTime took;
+  std::int64_t begin = monotonic_ns();
   auto run = codec.begin(values, state);
   if (!run.ok()) return run.error();
+  took.before_s = since(begin);
+  begin = monotonic_ns();
   while (!(*run)->done()) {
-    if (Status status = (*run)->next(); !status.ok()) return status;
+    if (Status status = (*run)->next(); !status.ok()) return status.error();
   }
+  took.between_s = since(begin);
+  begin = monotonic_ns();
   (*run)->finish(out);
-  return {};
+  took.after_s = since(begin);
+  return took;
 }
 
 }  // namespace
@@ -114,8 +134,8 @@ const std::vector<std::string>& automatic_modes() {
   return modes;
 }
 
-Result<Seconds> measure_coding(const codec::Codec& codec, std::size_t values, int ranks) {
-  if (values == 0 || codec.text() == "none") return 0.0;
+Result<CodingTime> measure_coding(const codec::Codec& codec, std::size_t values, int ranks) {
+  if (values == 0 || codec.text() == "none") return CodingTime{};
   std::vector<float> data(values), out(values);
   for (std::size_t i = 0; i < values; ++i) {  // of either sign and of several magnitudes
     data[i] = static_cast<float>(static_cast<int>(i * 2654435761U >> 16U & 0xFFFU) - 2048) * 1e-6F;
@@ -126,29 +146,29 @@ Result<Seconds> measure_coding(const codec::Codec& codec, std::size_t values, in
   const auto* opaque = codec.opaque();
   codec::CodecState back =
       opaque != nullptr ? opaque->back().make_state(part, {}) : codec::CodecState{};
-  std::vector<Seconds> took;
+  std::vector<CodingTime> took;
   for (int time = 0; time < 4; ++time) {
-    const std::int64_t begin = monotonic_ns();
-    const Status status = opaque != nullptr ? code_once(*opaque, data, part, state, back, out)
-                                            : code_once(*codec.linear(), data, state, out);
-    if (!status.ok()) return status.error();
-    if (time > 0) took.push_back(static_cast<double>(monotonic_ns() - begin) * 1e-9);
+    const auto one = opaque != nullptr ? code_once(*opaque, data, part, state, back, out)
+                                       : code_once(*codec.linear(), data, state, out);
+    if (!one.ok()) return one.error();
+    if (time > 0) took.push_back(*one);
     ++state.step;
     ++back.step;
   }
-  std::sort(took.begin(), took.end());
+  std::sort(took.begin(), took.end(),
+            [](const CodingTime& a, const CodingTime& b) { return a.total_s() < b.total_s(); });
   return took[took.size() / 2];
 }
 
 std::vector<CodingSpeed> usual_coding() {
-  // `weft bench explain --training`, one rank alone on an idle core, 4 ranks.
-  return {{"none", 0, 1},
-          {"fp16", 0.8e-9, 1},
-          {"int8", 1.0e-9, 1},
-          {"int4", 0.9e-9, 1},
-          {"onebit", 1.0e-9, 1},
-          {"topk:rate=0.01", 1.1e-9, 1},
-          {"powersgd:rank=4", 1.4e-9, 1}};
+  // `weft bench explain --training --json`, one rank alone on an idle core, 4 ranks.
+  return {{"none", {}, 1},
+          {"fp16", {0.147e-9, 0.224e-9, 0.144e-9}, 1},
+          {"int8", {0.432e-9, 0.309e-9, 0.141e-9}, 1},
+          {"int4", {0.356e-9, 0.304e-9, 0.145e-9}, 1},
+          {"onebit", {0.438e-9, 0.327e-9, 0.175e-9}, 1},
+          {"topk:rate=0.01", {0.736e-9, 0.63e-9, 0.087e-9}, 1},
+          {"powersgd:rank=4", {0.368e-9, 0.16e-9, 0.427e-9}, 1}};
 }
 
 Result<std::vector<CodingSpeed>> measured_coding(std::size_t values, int ranks) {
@@ -158,7 +178,8 @@ Result<std::vector<CodingSpeed>> measured_coding(std::size_t values, int ranks) 
     if (!codec.ok()) return codec.error();
     const auto took = measure_coding(**codec, values, ranks);
     if (!took.ok()) return took.error();
-    speeds.push_back({text, values == 0 ? 0 : *took / static_cast<double>(values), 1});
+    speeds.push_back(
+        {text, values == 0 ? CodingTime{} : *took * (1 / static_cast<double>(values)), 1});
   }
   return speeds;
 }

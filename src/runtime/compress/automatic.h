@@ -22,12 +22,12 @@ const std::vector<std::string>& automatic_modes();
 // Seconds of a rank's processor for one average of `values` values among `ranks`, by doing it: for
 // an opaque codec encoding all parts, adding up one's own part of every rank, encoding its mean and
 // decoding all means. Cost: four times that; the first is not counted, the median of the others is.
-Result<Seconds> measure_coding(const codec::Codec& codec, std::size_t values, int ranks);
+Result<CodingTime> measure_coding(const codec::Codec& codec, std::size_t values, int ranks);
 
 struct CodingSpeed {
   std::string codec;
-  Seconds value_s = 0;  // for each value
-  double slower = 1;    // than predicted, where it was tried (CodecOffer)
+  CodingTime value;   // for each value
+  double slower = 1;  // than predicted, where it was tried (CodecOffer)
 };
 
 // Of automatic_codecs() on the machine of docs/benchmarks.md, for what must not hang on the machine

@@ -79,7 +79,7 @@ TEST(Automatic, EveryCodecTriedByItselfCanBeMeasuredLeftAndSpokenOf) {
     EXPECT_TRUE((*codec)->movable());
     const auto took = measure_coding(**codec, 5000, 4);
     ASSERT_TRUE(took.ok()) << automatic_codecs()[i];
-    EXPECT_TRUE(i == 0 ? *took == 0 : *took > 0);
+    EXPECT_TRUE(i == 0 ? took->total_s() == 0 : took->total_s() > 0);
   }
   const auto answer = choose_automatically(question_of(1e6, 0.1, {}), clock_of(hosts(4, 1e9)));
   const auto json = nlohmann::json::parse(to_json(*answer));

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kFirstStream = 1u << 28;
 constexpr std::uint32_t kStateStream = kFirstStream - 1;
+constexpr std::size_t kShortText = 64 << 10;
 
 // A task of the crew as others see it. It cannot be taken back: other ranks wait for it.
 class TaskWork : public Work {
@@ -174,10 +175,10 @@ std::vector<float> CompressedReduce::take_residual(std::uint32_t bucket) {
   buffers_.erase(bucket);
   const auto at = states_.find(bucket);
   if (at == states_.end()) return {};
-  const BucketState state = std::move(at->second);
+  BucketState state = std::move(at->second);
   states_.erase(at);
   std::vector<float> residual;
-  if (!state.sent.local.empty()) residual = state.sent.local.front();
+  if (!state.sent.local.empty()) residual = std::move(state.sent.local.front());
   if (state.back && !state.back->local.empty()) {
     residual.resize(state.sent.size, 0.0F);
     // The owner's is of the mean, to which a rank's own values count one by the number of ranks.
@@ -229,6 +230,19 @@ Result<std::vector<std::string>> gather_strings(Group& group, const std::string&
     return status.error();
   }
   std::vector<std::string> all(ranks);
+  const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
+  if (longest == 0) return all;
+  if (longest <= kShortText) {  // one operation, padded, is sooner over than one for each rank
+    std::string mine = own, everyone(longest * ranks, '\0');
+    mine.resize(longest, '\0');
+    const Status status =
+        group.all_gather(mine.data(), everyone.data(), longest, DataType::kUint8, call)->wait();
+    if (!status.ok()) return status.error();
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      all[rank] = everyone.substr(rank * longest, static_cast<std::size_t>(lengths[rank]));
+    }
+    return all;
+  }
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (lengths[rank] == 0) continue;
     all[rank] = static_cast<int>(rank) == group.rank()

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "timing/compression/overlap.h"
 
 namespace weft {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using collective::Operation;
 
 struct BucketCost {
-  Seconds coding_s = 0, exchange_s = 0;
+  AveragePasses passes;  // computed_s is the step's
   double sent_bytes = 0;
 };
 
@@ -23,55 +24,75 @@ struct BucketCost {
 BucketCost cost_of(const ExchangeClock& clock, const CodecOffer& offer, std::size_t bucket,
                    const std::string& algorithm) {
   BucketCost cost;
-  cost.coding_s = offer.slower * offer.coding_s[bucket];
   const double bytes = offer.wire_bytes[bucket];
-  const auto add = [&](Operation operation, double part, double times) {
+  const auto add = [&](Operation operation, double part) {
     const auto costs = clock.costs(operation, part);
     CHECK(!costs.empty());
     const ExchangeCost* one = &costs.front();
     for (const ExchangeCost& other : costs) {
       if (other.algorithm == algorithm) one = &other;
     }
-    cost.exchange_s += times * offer.slower * one->time_s;
-    cost.sent_bytes += times * one->sent_bytes;
+    cost.passes.wire.push_back(offer.slower * one->time_s);
+    cost.sent_bytes += one->sent_bytes;
   };
   if (offer.linear) {
-    add(Operation::kAllReduce, bytes / offer.rounds, offer.rounds);
+    for (int round = 0; round < offer.rounds; ++round) {
+      add(Operation::kAllReduce, bytes / offer.rounds);
+    }
   } else {
-    add(Operation::kAllToAll, bytes, 1);
-    add(Operation::kAllGather, bytes, 1);
+    add(Operation::kAllToAll, bytes);
+    add(Operation::kAllGather, bytes);
   }
+  const CodingTime coding = offer.coding[bucket] * offer.slower;
+  const std::size_t gaps = cost.passes.wire.size() - 1;
+  cost.passes.coding = {coding.before_s};
+  for (std::size_t gap = 0; gap < gaps; ++gap) {
+    cost.passes.coding.push_back(coding.between_s / static_cast<double>(gaps));
+  }
+  cost.passes.coding.push_back(coding.after_s + (gaps == 0 ? coding.between_s : 0));
   return cost;
 }
 
-// Of gradients that are averaged bucket by bucket.
-StepPrediction pipelined(const TrainingStep& step,
-                         const std::function<const BucketCost&(std::size_t)>& cost_at) {
+using CostAt = std::function<const BucketCost&(std::size_t)>;
+
+// What the averages take and send, by themselves.
+StepPrediction sums_of(std::size_t buckets, const CostAt& cost_at) {
   StepPrediction out;
-  Seconds wire_free = 0, ready = 0;
-  for (std::size_t i = 0; i < step.buckets.size(); ++i) {
+  for (std::size_t i = 0; i < buckets; ++i) {
     const BucketCost& cost = cost_at(i);
-    out.coding_s += cost.coding_s;
-    out.exchange_s += cost.exchange_s;
+    for (const Seconds pass : cost.passes.coding) out.coding_s += pass;
+    for (const Seconds pass : cost.passes.wire) out.exchange_s += pass;
     out.sent_bytes += cost.sent_bytes;
-    ready = std::max(ready, step.buckets[i].ready_s);
-    wire_free = std::max(wire_free, ready + out.coding_s) + cost.exchange_s;
   }
-  out.exposed_s = std::max(0.0, wire_free - ready - out.coding_s);
+  return out;
+}
+
+// Of gradients that are averaged bucket by bucket.
+StepPrediction pipelined(const TrainingStep& step, const CostAt& cost_at) {
+  StepPrediction out = sums_of(step.buckets.size(), cost_at);
+  std::vector<AveragePasses> passes;
+  Seconds ready = 0;
+  for (std::size_t i = 0; i < step.buckets.size(); ++i) {
+    ready = std::max(ready, step.buckets[i].ready_s);
+    passes.push_back(cost_at(i).passes);
+    passes.back().computed_s = ready;
+  }
+  out.exposed_s = std::max(0.0, averages_end(passes) - ready - out.coding_s);
   out.step_s = step.compute_s + out.coding_s + out.exposed_s;
   return out;
 }
 
 StepPrediction at_once(const TrainingStep& step, const SyncOffer& sync,
                        const std::vector<BucketCost>& costs) {
-  StepPrediction out;
-  for (const BucketCost& cost : costs) {
-    out.coding_s += sync.exchanges * cost.coding_s;
-    out.exchange_s += sync.exchanges * cost.exchange_s;
-    out.sent_bytes += sync.exchanges * cost.sent_bytes;
-  }
-  const Seconds hidden = sync.exchanges * sync.hidden_steps * step.compute_s;
-  out.exposed_s = std::max(0.0, out.exchange_s - hidden);
+  const CostAt cost_at = [&](std::size_t i) -> const BucketCost& { return costs[i]; };
+  StepPrediction out = sums_of(costs.size(), cost_at);
+  std::vector<AveragePasses> passes;
+  for (const BucketCost& cost : costs) passes.push_back(cost.passes);
+  const Seconds idle = std::max(0.0, averages_end(passes) - out.coding_s);
+  out.exposed_s = sync.exchanges * std::max(0.0, idle - sync.hidden_steps * step.compute_s);
+  out.coding_s *= sync.exchanges;
+  out.exchange_s *= sync.exchanges;
+  out.sent_bytes *= sync.exchanges;
   out.step_s = step.compute_s + out.coding_s + out.exposed_s;
   return out;
 }
@@ -128,7 +149,7 @@ Costs costs_of(const TrainingStep& step, const ExchangeClock& clock,
   Costs costs;
   for (const CodecOffer& codec : codecs) {
     CHECK(codec.wire_bytes.size() == step.buckets.size());
-    CHECK(codec.coding_s.size() == step.buckets.size());
+    CHECK(codec.coding.size() == step.buckets.size());
     costs.emplace_back();
     for (std::size_t i = 0; i < step.buckets.size(); ++i) {
       costs.back().push_back(cost_of(clock, codec, i, ""));

@@ -2,11 +2,11 @@
 // predicted from measured speeds. Nothing here knows a codec or a mode by name: what each does to
 // bytes, time and progress comes in as data, and what comes out are plain numbers, each stated.
 //
-// The model. A rank has one processor for computing and coding, which take turns, so that coding
-// makes a step longer; the wire is free meanwhile. Averages of gradients go over the wire one after
-// the other, each as soon as its bucket is ready and coded; what is still under way when the last
-// bucket is ready is exposed. A mode that averages parameters does so after the step, everything at
-// once, and may let it take some steps before it waits.
+// The model. A rank has one processor for computing and coding, so that coding makes a step longer,
+// and one wire, which waits while a bucket is coded and no other has anything to send
+// (timing/compression/overlap.h). While an average is under way after the last bucket is ready and
+// the processor has nothing to do, the exchange is exposed. A mode that averages parameters does so
+// after the step, everything at once, and may let it take some steps before it waits.
 #pragma once
 
 #include <optional>
@@ -53,12 +53,22 @@ struct Efficiency {
   std::string source;
 };
 
+// Of a rank's processor, for one average: before anything is sent, between the exchanges, and after
+// the last one.
+struct CodingTime {
+  Seconds before_s = 0, between_s = 0, after_s = 0;
+  Seconds total_s() const { return before_s + between_s + after_s; }
+  CodingTime operator*(double times) const {
+    return {before_s * times, between_s * times, after_s * times};
+  }
+};
+
 struct CodecOffer {
   std::string codec;
   bool linear = false;             // rounds of all-reduces; else an all-to-all and an all-gather
   int rounds = 1;                  // of a linear codec, each with an equal part of the bytes
   std::vector<double> wire_bytes;  // by bucket: what stands for its values, once
-  std::vector<Seconds> coding_s;   // by bucket: of a rank, for one average
+  std::vector<CodingTime> coding;  // by bucket
   double slower = 1;               // than predicted, where it was tried: coding and exchange
   std::optional<Efficiency> efficiency;
 };

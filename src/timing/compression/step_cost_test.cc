@@ -32,7 +32,7 @@ CodecOffer plain_of(const TrainingStep& step) {
   CodecOffer offer{"none", true, 1, {}, {}, 1, kPlain};
   for (const GradientBucket& bucket : step.buckets) {
     offer.wire_bytes.push_back(bucket.bytes);
-    offer.coding_s.push_back(0);
+    offer.coding.push_back({});
   }
   return offer;
 }
@@ -42,7 +42,7 @@ CodecOffer coded(const TrainingStep& step, const char* name, double ratio, doubl
   CodecOffer offer{name, false, 1, {}, {}, 1, std::move(efficiency)};
   for (const GradientBucket& bucket : step.buckets) {
     offer.wire_bytes.push_back(bucket.bytes / ratio);
-    offer.coding_s.push_back(coding_share * bucket.bytes);
+    offer.coding.push_back({coding_share * bucket.bytes, 0, 0});
   }
   return offer;
 }
@@ -153,6 +153,21 @@ TEST(StepCost, OnlyBucketsThatNothingHidesAreCoded) {
   EXPECT_DOUBLE_EQ(choice.predicted.step_s, 2.5 + 0.01 + 0.066);
   EXPECT_DOUBLE_EQ(predict_mixture(step, FakeClock(), offers, {0, 1}).step_s,
                    choice.predicted.step_s);
+}
+
+TEST(StepCost, AWireThatLiesIdleBetweenPassesCosts) {
+  // One bucket: 0.303 s there, 0.2 s of coding between, 0.303 s back, 0.1 s of coding after.
+  const TrainingStep step{{{100e6, 0.4}}, 0.4};
+  CodecOffer codec = coded(step, "c", 10, 0, kPlain);
+  codec.coding = {{0.1, 0.2, 0.1}};
+  EXPECT_NEAR(predict_steps(step, FakeClock(), {codec}, {kBsp})[0].step_s, 0.4 + 0.606 + 0.4, 1e-9);
+  // Two halves fill each other's gaps. Both are coded until 0.5; the second is sent until 0.653 and
+  // the first until 0.806, each coded for 0.1 meanwhile; sent back until 0.959 and 1.112, and coded
+  // for 0.05 more.
+  const TrainingStep halves{{{50e6, 0.4}, {50e6, 0.4}}, 0.4};
+  codec = coded(halves, "c", 10, 0, kPlain);
+  codec.coding = {{0.05, 0.1, 0.05}, {0.05, 0.1, 0.05}};
+  EXPECT_NEAR(predict_steps(halves, FakeClock(), {codec}, {kBsp})[0].step_s, 1.162, 1e-9);
 }
 
 TEST(StepCost, WhatWasTriedAndFoundSlowerIsBelieved) {
