@@ -122,6 +122,66 @@ TEST(Converge, FragmentsAndOverlapReachTheirPoints) {
   }
 }
 
+// Beside the rule as its paper has it: every rank its own outer optimizer, whose gradient is the
+// others' ways of the last round and its own of this one.
+TEST(Converge, EagerRanksGoOnFromTheirOwnWays) {
+  constexpr std::size_t kRanks = 4, kDims = 3;
+  constexpr double kLr = 0.05, kOuter = 0.7, kMomentum = 0.9;
+  const Quadratics q = Quadratics::draw(kRanks, kDims, 6);
+  SwarmOptions options = q.swarm(mode("diloco:period=5,eager"));
+  options.lr = kLr;
+  options.message_s = [] { return 3.5; };  // arrives in the middle of the next round
+  Swarm swarm(std::move(options));
+  using Vectors = std::vector<std::vector<double>>;
+  Vectors at(kRanks, std::vector<double>(kDims, 1.0)), u(kRanks, std::vector<double>(kDims));
+  Vectors last = u;
+  for (std::uint64_t round = 1; round <= 12; ++round) {
+    Vectors ways = u;
+    for (std::size_t i = 0; i < kRanks; ++i) {
+      for (std::size_t d = 0; d < kDims; ++d) {
+        const double end = q.b[i][d] + std::pow(1 - kLr * q.h[i][d], 5) * (at[i][d] - q.b[i][d]);
+        ways[i][d] = at[i][d] - end;
+      }
+    }
+    for (std::size_t i = 0; i < kRanks; ++i) {
+      for (std::size_t d = 0; d < kDims; ++d) {
+        double mean = 0;
+        for (std::size_t j = 0; j < kRanks; ++j) {
+          mean += q.weights[j] * (j == i ? ways : last)[j][d];
+        }
+        u[i][d] = kMomentum * u[i][d] + mean;
+        at[i][d] -= kOuter * (mean + kMomentum * u[i][d]);
+      }
+    }
+    last = ways;
+    swarm.run_rounds(round);
+    for (std::uint32_t i = 0; i < kRanks; ++i) {
+      EXPECT_LT(distance(swarm.rank(i).parameters, at[i]), 1e-12) << round << " rank " << i;
+    }
+  }
+  EXPECT_EQ(swarm.now(), 60) << "nobody has waited";
+}
+
+TEST(Converge, EagerRanksReachTheCommonPoint) {
+  const Quadratics q = Quadratics::draw(6, 4, 2);
+  const std::vector<double> fixed =
+      q.balance([&](std::size_t i, std::size_t d) { return gone(0.05, q.h[i][d], 8); });
+  for (const char* text : {"diloco:period=8,eager,outer_lr=0.4,outer_momentum=0.5",
+                           "diloco:period=8,eager,fragments=2,outer_lr=0.4,outer_momentum=0"}) {
+    SwarmOptions options = q.swarm(mode(text));
+    options.lr = 0.05;
+    Swarm swarm(std::move(options));
+    swarm.run_rounds(4000);
+    // Ranks differ by their own parts; what all have agreed on is the point of the averages.
+    EXPECT_LT(distance(*swarm.rank(1).replica.vectors()[0].values, fixed), 0.2) << text;
+    double most = 0;
+    for (std::uint32_t i = 1; i < 6; ++i) {
+      most = std::max(most, distance(swarm.rank(i).parameters, swarm.rank(0).parameters));
+    }
+    EXPECT_LT(most, 2) << text << ": no rank goes its own way";
+  }
+}
+
 TEST(Converge, ServersReachTheOptimumRegion) {
   const Quadratics q = Quadratics::draw(6, 4, 2);
   for (const char* text : {"ssp:bound=3", "asp", "fedbuff:period=1,buffer=3,outer_lr=0.5"}) {

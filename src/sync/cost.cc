@@ -52,7 +52,7 @@ SyncCost sync_cost(const Mode& mode, std::uint32_t ranks, std::uint32_t servers,
     cost.exchanges += inner;
   }
   cost.busiest_bytes = cost.sent_bytes;
-  cost.hidden_steps = mode.overlap;
+  cost.hidden_steps = mode.eager ? mode.period : mode.overlap;
   cost.waits_for_all = mode.backup == 0;
   cost.at_most = mode.threshold > 0;
   return cost;
@@ -92,8 +92,8 @@ std::optional<SyncEfficiency> sync_efficiency(const Mode& mode, std::uint32_t ra
   }
   if (mode.name == "local") return local_efficiency(mode, adaptive);
   constexpr std::uint32_t kPeriod = 500, kRanks = 8;
-  if (mode.name == "diloco" && mode.overlap == 0 && mode.fragments == 1 && mode.codec.empty() &&
-      mode.period <= kPeriod && ranks <= kRanks) {
+  if (mode.name == "diloco" && mode.overlap == 0 && !mode.eager && mode.fragments == 1 &&
+      mode.codec.empty() && mode.period <= kPeriod && ranks <= kRanks) {
     return SyncEfficiency{1,
                           fmt::format("Douillard et al. 2023: as good as synchronous training of a "
                                       "language model, up to {} ranks and a period of {}",

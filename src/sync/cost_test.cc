@@ -36,6 +36,7 @@ TEST(SyncCost, BytesOfKnownCases) {
     EXPECT_DOUBLE_EQ(cost.peak_bytes, row.peak) << row.text;
   }
   EXPECT_EQ(sync_cost(mode("diloco:overlap=5"), 4, 1, 100).hidden_steps, 5U);
+  EXPECT_EQ(sync_cost(mode("diloco:period=20,eager"), 4, 1, 100).hidden_steps, 20U);
   EXPECT_FALSE(sync_cost(mode("asp"), 4, 1, 100).waits_for_all);
   EXPECT_TRUE(sync_cost(mode("lazy"), 4, 1, 100).at_most);
 }

@@ -42,7 +42,7 @@ Result<Machine> Machine::make(const Mode& mode, std::vector<Member> members, std
     own_steps = own_steps || member.steps != 0;
   }
   if (own_steps && (mode.exchange != Exchange::kDeltas || mode.fragments > 1 || mode.overlap > 0 ||
-                    mode.adaptive || mode.threshold > 0 || mode.group > 0)) {
+                    mode.eager || mode.adaptive || mode.threshold > 0 || mode.group > 0)) {
     return Error{ErrorKind::kUnsupported,
                  fmt::format("sync mode '{}' cannot have ranks with their own numbers of steps",
                              mode_text(mode)),
@@ -150,6 +150,10 @@ void Machine::resume(Pause before, Actions& out) {
   }
   for (const Operation& old : again) {
     const Action& was = old.action;
+    if (mode_.eager && !begun_before(was.fragment)) {
+      begin_again(was, out);
+      continue;
+    }
     if (was.what == What::kDeltas) since_[was.fragment] = was.step - was.steps;
     loss_sum_ += was.loss * was.steps;
     lr_ = was.lr;
@@ -159,7 +163,7 @@ void Machine::resume(Pause before, Actions& out) {
       continue;
     }
     begin(was.what, was.fragment, was.weight > 0 ? me().weight : 0, out);
-    under_way_.back().needed = step_ + (waiting_ ? 0 : 1);
+    if (!mode_.eager) under_way_.back().needed = step_ + (waiting_ ? 0 : 1);
   }
   if (!waiting_) return;
   if (before == Pause::kChoice) {
@@ -267,11 +271,31 @@ void Machine::begin(What what, std::uint32_t fragment, double weight, Actions& o
   }
   std::uint64_t needed = step_;
   if (what == What::kDeltas) {
-    needed += mode_.overlap;
+    needed += mode_.eager ? own_period() : mode_.overlap;
     since_[fragment] = step_;
   }
   under_way_.push_back({action, needed, false, {}});
   out.push_back(std::move(action));
+}
+
+bool Machine::begun_before(std::uint32_t fragment) const {
+  return std::any_of(under_way_.begin(), under_way_.end(),
+                     [&](const Operation& o) { return o.action.fragment == fragment; });
+}
+
+// An eager average: this rank has gone on from its part of it, which it therefore gives once more.
+void Machine::begin_again(const Action& was, Actions& out) {
+  const std::uint64_t since = since_[was.fragment];
+  const double loss_sum = loss_sum_, lr_sum = lr_sum_;
+  begin(was.what, was.fragment, me().weight, out);
+  since_[was.fragment] = since;
+  loss_sum_ = loss_sum, lr_sum_ = lr_sum;
+  Action& action = under_way_.back().action;
+  action.again = true;
+  action.step = was.step, action.steps = was.steps;
+  action.loss = was.loss, action.lr = was.lr, action.lr_sum = was.lr_sum;
+  under_way_.back().needed = due_[was.fragment];
+  out.back() = action;
 }
 
 // After a local step: whatever has come to its turn.
@@ -298,7 +322,14 @@ void Machine::begin_due(Actions& out) {
   bool any = false;
   for (std::uint32_t p = 0; p < due_.size(); ++p) {
     if (step_ < due_[p]) continue;
+    const bool first = mode_.eager && !begun_before(p);
     begin(What::kDeltas, p, weight_now(), out);
+    if (first) {
+      out.push_back(out.back());
+      out.back().kind = Action::Kind::kApply;
+      out.back().alone = true;
+      ++round_;
+    }
     due_[p] = step_ + own_period();
     any = true;
   }

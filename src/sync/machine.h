@@ -70,6 +70,8 @@ struct Action {
   double lr_sum = 0;                   // and the sum over them
   std::uint64_t step = 0;              // kAnnounce; kExchange: this rank's clock
   std::uint32_t from = 0;              // kAdopt
+  bool again = false;                  // kAverage, eager: of what was contributed last
+  bool alone = false;                  // kApply, eager: nothing of the others has arrived yet
   bool whole = false;                  // kProceed
 
   bool operator==(const Action&) const = default;
@@ -159,6 +161,8 @@ class Machine {
   void begin(What what, std::uint32_t fragment, double weight, Actions& out);
   void choose_partners(Action& action) const;
   void begin_due(Actions& out);
+  void begin_again(const Action& was, Actions& out);
+  bool begun_before(std::uint32_t fragment) const;
   void drop_step(Actions& out);
   void apply_arrived(Actions& out);
   void adapt(const Totals& totals);

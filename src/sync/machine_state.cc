@@ -62,7 +62,8 @@ Result<Machine> Machine::restore(std::string_view saved, std::vector<Member> mem
       reader.refuse("a fragment was exchanged, or will be, at a step that cannot be");
     }
   }
-  const std::uint64_t count = reader.whole("operations", 0, mode->fragments);
+  const std::uint64_t count =
+      reader.whole("operations", 0, (mode->eager ? 2 : 1) * std::uint64_t{mode->fragments});
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::vector<double> v = reader.numbers("operation", kNumbersOfOperation);
     const bool whole =

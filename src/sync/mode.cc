@@ -99,6 +99,9 @@ void check_together(const Mode& mode, Complaints& complaints) {
     refuse(
         fmt::format("overlap is {}; it must be below the period, {}", mode.overlap, mode.period));
   }
+  if (mode.eager && (mode.overlap > 0 || mode.mixing > 0)) {
+    refuse("eager averages are under way for a whole period: it goes without overlap and mixing");
+  }
   if (mode.adaptive && mode.overlap > 0) refuse("an adaptive period cannot overlap");
   if (mode.fragments > mode.period) {
     refuse(fmt::format("fragments is {}; there can be at most one for each step of the period, {}",

@@ -54,6 +54,8 @@ struct Mode {
   std::uint32_t fragments = 1;  // of the parameters, exchanged in turn
   std::uint32_t overlap = 0;    // steps that an average may be under way before it is needed
   double mixing = 0;            // share of its own parameters that a rank keeps at an average
+  bool eager = false;  // an average is under way until the next one is due; meanwhile a rank goes
+                       // on from its own part of it (sync/replica.h)
   OuterRule outer;
   double proximal = 0;       // weight of the pull towards the agreed parameters (FedProx)
   bool control = false;      // control variates (SCAFFOLD)

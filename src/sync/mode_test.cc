@@ -62,6 +62,7 @@ TEST(Mode, MistakesAreNamed) {
       {"diloco:codec=Int4!", "of a-z"},
       {"diloco:period=4,overlap=4", "must be below the period"},
       {"diloco:period=4,fragments=5", "at most one for each step"},
+      {"diloco:eager,overlap=2", "without overlap and mixing"},
       {"hierarchical:inner=3,outer=8", "must be a multiple"},
       {"local:adaptive,overlap=2", "cannot overlap"},
       {"local:adaptive=maybe", "one of false, true"},

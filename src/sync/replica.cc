@@ -34,6 +34,11 @@ Replica<T>::Replica(const Mode& mode, std::size_t parameters) : mode_(mode), siz
   if (mode.exchange != Exchange::kDeltas) return;
   if (needs_momentum(mode.outer)) momentum_.resize(parameters);
   if (needs_second_moment(mode.outer)) second_.resize(parameters);
+  if (mode.eager) {
+    CHECK(mode.outer.kind != OuterRule::Kind::kAdam);  // its steps do not add up
+    for (auto* vector : {&fresh_way_, &own_way_, &own_shift_}) vector->resize(parameters);
+    own_momentum_.resize(momentum_.size());
+  }
   if (mode.control) {
     control_.resize(parameters);
     own_control_.resize(parameters);
@@ -58,6 +63,7 @@ void Replica<T>::contribute(const Action& action, std::span<const T> values, std
     return;
   }
   const Range part = part_of(size_, mode_.fragments, action.fragment);
+  if (mode_.eager) return contribute_eagerly(action, part, values, out);
   double scale = action.weight;
   if (mode_.outer.per_step && action.steps > 0) scale /= action.steps;
   for (std::size_t i = 0; i < part.size; ++i) {
@@ -69,6 +75,44 @@ void Replica<T>::contribute(const Action& action, std::span<const T> values, std
   if (action.weight > 0) update_control(action, values);
   const T share = static_cast<T>(action.member_weight / action.member_total);
   for (std::size_t i = 0; i < size_; ++i) out[part.size + i] = share * next_control_[i];
+}
+
+template <typename T>
+void Replica<T>::contribute_eagerly(const Action& action, Range part, std::span<const T> parameters,
+                                    std::span<T> out) {
+  const T weight = static_cast<T>(action.weight);
+  for (std::size_t i = 0; i < part.size; ++i) {
+    const std::size_t at = part.from + i;
+    if (!action.again) fresh_way_[at] = weight * (agreed_[at] + own_shift_[at] - parameters[at]);
+    out[i] = action.again ? own_way_[at] : fresh_way_[at];
+  }
+}
+
+// Kale, Douillard and Donchev 2025: a rank's outer gradient is the others' of the last round and
+// its own of this one. The outer optimizer is linear, so its steps are taken apart: those on the
+// averages, which all ranks take alike, a round late, and those on what this rank's own way has
+// more than its part of the last average.
+template <typename T>
+void Replica<T>::apply_eagerly(const Action& action, Range part, std::span<const T> sum,
+                               std::span<T> parameters) {
+  const auto cut = [&](std::vector<T>& whole) {
+    return whole.empty() ? std::span<T>{} : std::span<T>(whole).subspan(part.from, part.size);
+  };
+  const double weight = action.alone ? action.member_total : totals(sum).weight;
+  CHECK(weight > 0);
+  const T scale = static_cast<T>(1 / weight);
+  std::vector<T> mean(part.size);
+  if (!action.alone) {
+    for (std::size_t i = 0; i < part.size; ++i) mean[i] = scale * sum[i];
+    outer_step<T>(mode_.outer, 1, mean, cut(agreed_), cut(momentum_), {});
+  }
+  const std::span<T> fresh = cut(fresh_way_), own = cut(own_way_);
+  for (std::size_t i = 0; i < part.size; ++i) mean[i] = scale * (fresh[i] - own[i]);
+  std::copy(fresh.begin(), fresh.end(), own.begin());
+  outer_step<T>(mode_.outer, 1, mean, cut(own_shift_), cut(own_momentum_), {});
+  for (std::size_t i = part.from; i < part.from + part.size; ++i) {
+    parameters[i] = agreed_[i] + own_shift_[i];
+  }
 }
 
 // The second of the two updates that Karimireddy et al. 2020 offer: the mean of the gradients along
@@ -91,7 +135,11 @@ Totals Replica<T>::totals(std::span<const T> sum) {
 
 template <typename T>
 void Replica<T>::apply(const Action& action, std::span<const T> sum, std::span<T> values) {
-  CHECK(values.size() == size_ && sum.size() == contribution_size(action));
+  CHECK(values.size() == size_);
+  CHECK(action.alone || sum.size() == contribution_size(action));
+  if (mode_.eager && action.what == What::kDeltas) {
+    return apply_eagerly(action, part_of(size_, mode_.fragments, action.fragment), sum, values);
+  }
   const Totals all = totals(sum);
   if (action.what != What::kDeltas) {
     if (!(all.weight > 0) && action.what == What::kParameters) return;
@@ -179,7 +227,10 @@ std::vector<typename Replica<T>::Vector> Replica<T>::vectors() {
           {"momentum", true, &momentum_},
           {"second_moment", true, &second_},
           {"control", true, &control_},
-          {"own_control", false, &own_control_}};
+          {"own_control", false, &own_control_},
+          {"own_way", false, &own_way_},
+          {"own_shift", false, &own_shift_},
+          {"own_momentum", false, &own_momentum_}};
 }
 
 template <typename T>

@@ -34,7 +34,7 @@ class Replica {
   static Totals totals(std::span<const T> sum);
   // For kApply, with the sum. Gradients: `values` becomes the mean gradient, for the user's
   // optimizer. Others: `values` becomes the new parameters. A sum of weight 0 changes nothing
-  // (gradients become 0).
+  // (gradients become 0). With action.alone there is no sum.
   void apply(const Action& action, std::span<const T> sum, std::span<T> values);
   // For kApply with targets: what came from each of `ranks`, this rank's own included.
   void mix(const Action& action, std::span<const std::span<const T>> parameters,
@@ -62,11 +62,18 @@ class Replica {
 
  private:
   void update_control(const Action& action, std::span<const T> parameters);
+  void contribute_eagerly(const Action& action, Range part, std::span<const T> parameters,
+                          std::span<T> out);
+  void apply_eagerly(const Action& action, Range part, std::span<const T> sum,
+                     std::span<T> parameters);
 
   Mode mode_;
   std::size_t size_;
   std::vector<T> agreed_, momentum_, second_, control_, own_control_;
   std::vector<T> next_control_;  // contributed, and this rank's own once that is applied
+  // Eager: what this rank gave to the average under way, and to the one before it; where it begins
+  // a round, beside the agreed parameters, and the outer optimizer's memory of that.
+  std::vector<T> fresh_way_, own_way_, own_shift_, own_momentum_;
 };
 
 // Control variates for `count` ranks from those of others: the first ranks keep theirs, newcomers

@@ -296,6 +296,7 @@ class Swarm {
       const std::vector<std::span<const double>> views(heard.begin(), heard.end());
       return r.replica.mix(action, views, r.parameters);
     }
+    if (action.alone) return r.replica.apply(action, {}, r.parameters);
     const Values sum = std::move(r.sums.at(action.id));
     r.sums.erase(action.id);
     const bool gradients = action.what == What::kGradients;

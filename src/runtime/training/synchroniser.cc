@@ -208,6 +208,11 @@ Result<std::shared_ptr<Group>> Synchroniser::group_of(const std::vector<std::uin
 Status Synchroniser::average(const sync::Action& action) {
   auto group = group_of(action.ranks);
   if (!group.ok()) return group.error();
+  // Averages of the same values follow each other: an eager one may still be under way.
+  for (const auto& earlier : under_way_) {
+    if (earlier->action.fragment != action.fragment) continue;
+    if (Status status = earlier->wait_all(); !status.ok()) return status;
+  }
   auto operation = std::make_unique<Operation>();
   operation->action = action;
   std::vector<float>& sum = operation->sum;
@@ -282,6 +287,10 @@ Status Synchroniser::exchange(const sync::Action& action) {
 }
 
 Status Synchroniser::apply(const sync::Action& action) {
+  if (action.alone) {
+    replica_.apply(action, {}, parameters_);
+    return {};
+  }
   const auto at = std::find_if(under_way_.begin(), under_way_.end(), [&](const auto& operation) {
     return operation->action.id == action.id;
   });

@@ -104,6 +104,7 @@ Status Synchroniser::restore(const std::vector<std::string>& saved) {
   std::vector<std::vector<float>> own;
   auto vectors = replica_.vectors();
   for (std::size_t v = 0; v < vectors.size(); ++v) {
+    if (v >= mine.vectors.size() && vectors[v].values->empty()) continue;
     if (v >= mine.vectors.size() || mine.vectors[v].size() != vectors[v].values->size()) {
       return broken(fmt::format("its '{}' does not fit the model", vectors[v].name));
     }
