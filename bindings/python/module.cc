@@ -178,7 +178,10 @@ void define_training(py::module_& module) {
       .def(py::init<Handle, const std::string&, std::uint64_t>(), py::arg("group"),
            py::arg("codec"), py::arg("seed"))
       .def("average", &Compressor::average, py::arg("bucket"), py::arg("tensor"),
-           py::arg("priority"), Release())
+           py::arg("priority"), py::arg("exact") = Compressor::Places{},
+           py::arg("matrices") = Compressor::Matrices{}, Release())
+      .def_property_readonly("shaped", &Compressor::shaped)
+      .def_property_readonly("coarse", &Compressor::coarse)
       .def_property_readonly("codec", &Compressor::codec)
       .def_property_readonly("movable", &Compressor::movable)
       .def("take_residual", &Compressor::take_residual, py::arg("bucket"))

@@ -44,13 +44,31 @@ Compressor::Compressor(GroupHandle group, const std::string& codec, std::uint64_
     : group_(std::move(group)), reduce_(group_->shared_group(), made(codec), seed) {}
 
 c10::intrusive_ptr<TorchWork> Compressor::average(std::uint32_t bucket, const at::Tensor& tensor,
-                                                  double priority) {
+                                                  double priority, const Places& exact,
+                                                  const Matrices& matrices) {
   runtime::CallOptions call;
   call.deadline_s = std::chrono::duration<double>(group_->timeout()).count();
   call.priority = priority;
   const auto values = values_of(tensor, "the tensor");
-  return group_->under_way(c10d::OpType::ALLREDUCE, {reduce_.average(bucket, values, call)},
-                           {tensor});
+  runtime::BucketContents contents;
+  std::size_t reached = 0;
+  const auto inside = [&](std::size_t from, std::size_t size) {
+    if (from < reached || from > values.size() || size > values.size() - from) {
+      throw std::invalid_argument("weft: places lie outside of the tensor, or in no order");
+    }
+    reached = from + size;
+  };
+  for (const auto& [from, size] : exact) {
+    inside(from, size);
+    contents.exact.push_back({from, size});
+  }
+  reached = 0;
+  for (const auto& [from, rows, cols] : matrices) {
+    inside(from, rows * cols);
+    contents.matrices.push_back({from, rows, cols});
+  }
+  return group_->under_way(c10d::OpType::ALLREDUCE,
+                           {reduce_.average(bucket, values, call, std::move(contents))}, {tensor});
 }
 
 void Compressor::restore(const std::vector<std::string>& saved) { check(reduce_.restore(saved)); }

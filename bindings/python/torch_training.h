@@ -22,9 +22,15 @@ class Compressor {
   // Throws std::invalid_argument with make_codec's sentence.
   Compressor(GroupHandle group, const std::string& codec, std::uint64_t seed);
 
-  // The mean over the ranks of today, in place.
+  // The mean over the ranks of today, in place. `exact`: first place and number of values that go
+  // around the codec. `matrices`: first place, rows and columns.
+  using Places = std::vector<std::pair<std::size_t, std::size_t>>;
+  using Matrices = std::vector<std::array<std::size_t, 3>>;
   c10::intrusive_ptr<TorchWork> average(std::uint32_t bucket, const at::Tensor& tensor,
-                                        double priority);
+                                        double priority, const Places& exact,
+                                        const Matrices& matrices);
+  bool shaped() const { return reduce_.codec().shaped(); }
+  bool coarse() const { return reduce_.coarse(); }
   const std::string& codec() const { return reduce_.codec().text(); }
   bool movable() const { return reduce_.codec().movable(); }
   // What was held back of a bucket, which is then forgotten; of no values: nothing.

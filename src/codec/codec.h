@@ -48,6 +48,8 @@ class Codec {
   // Whether all it remembers is a residual, and what it soon learns anew: then the residual may be
   // added to the gradients of another codec, and nothing is lost (runtime/compress).
   virtual bool movable() const { return true; }
+  // Whether it looks at Place::matrices, and sends what is in none of them as it is.
+  virtual bool shaped() const { return false; }
   // Ends the step: `mean` holds what was decoded, divided by the number of ranks. Only codecs that
   // contain an optimizer (1-bit Adam) look at it or change it. Counts the step.
   virtual void settle(std::span<float> mean, CodecState& state) const {

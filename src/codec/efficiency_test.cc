@@ -16,7 +16,7 @@ TEST(Efficiency, OfTheOptimizerAndTheLesserWhereThatIsNotKnown) {
   EXPECT_EQ(of("onebit", false)->value, 0.77);
   EXPECT_EQ(of("onebit", true)->value, 0.40);
   EXPECT_EQ(of("onebit", {})->value, 0.40);
-  EXPECT_EQ(of("powersgd", {})->value, 0.33);  // rank 4 is its default
+  EXPECT_EQ(of("powersgd", {})->value, 0.76);  // rank 4 is its default
 }
 
 TEST(Efficiency, OfWhatNobodyMeasuredIsNotKnown) {

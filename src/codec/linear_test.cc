@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/vector_testing.h"
 #include "codec/budget.h"
+#include "codec/codecs.h"
 #include "codec/matrix_kernels.h"
 #include "codec/ranks_testing.h"
 #include "codec/threshold.h"
@@ -113,6 +114,65 @@ TEST(Linear, PowerSgdFindsALowRankSum) {
     norm += std::pow(static_cast<double>(want[i]), 2);
   }
   EXPECT_LT(error, 0.01 * norm);  // the cut last row is not of rank one
+}
+
+// One rank's average of `values` through a state that knows what the values are.
+std::vector<float> averaged(const LinearCodec& codec, const std::vector<float>& values,
+                            CodecState& state) {
+  auto run = codec.begin(values, state);
+  EXPECT_TRUE(run.ok());
+  while (!(*run)->done()) EXPECT_TRUE((*run)->next().ok());
+  std::vector<float> out(values.size());
+  (*run)->finish(out);
+  return out;
+}
+
+TEST(Linear, PowerSgdKnowsMatricesAmongTheValuesAndSendsTheRestAsItIs) {
+  // Five values, a 40 x 30 matrix of rank 1, three values, a 3 x 2 matrix that is not worth it.
+  const auto codec = make_codec("powersgd:rank=2").value();
+  const std::size_t size = 5 + 1200 + 3 + 6;
+  std::vector<float> values(size);
+  for (std::size_t i = 0; i < size; ++i) values[i] = 0.5F + static_cast<float>(i % 7);
+  for (std::size_t row = 0; row < 40; ++row) {
+    for (std::size_t col = 0; col < 30; ++col) {
+      values[5 + row * 30 + col] = (static_cast<float>(row) - 19) * (1 + static_cast<float>(col));
+    }
+  }
+  Place place;
+  place.matrices = {{5, 40, 30}, {1208, 3, 2}};
+  CodecState state = codec->make_state(size, place);
+  const std::vector<float> out = averaged(*codec->linear(), values, state);
+  for (std::size_t i = 0; i < size; ++i) ASSERT_NEAR(out[i], values[i], 2e-3) << i;
+  // It goes on from a saved state with the same matrices.
+  CodecState again = restore(save(state)).value();
+  EXPECT_EQ(averaged(*codec->linear(), values, again), averaged(*codec->linear(), values, state));
+  // As one nearly square matrix it is of a higher rank.
+  CodecState flat = codec->make_state(size, {});
+  const std::vector<float> blurred = averaged(*codec->linear(), values, flat);
+  double worst = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    worst = std::max<double>(worst, std::abs(blurred[i] - values[i]));
+  }
+  EXPECT_GT(worst, 1);
+}
+
+TEST(Linear, PowerSgdRefusesStatesWhoseMatricesDoNotFit) {
+  const auto codec = make_codec("powersgd:rank=2").value();
+  Place place;
+  place.matrices = {{5, 40, 30}};
+  const CodecState good = codec->make_state(1300, place);
+  const std::vector<float> values(1300, 1.0F);
+  for (const std::vector<float>& named : {std::vector<float>{5, 40, 31},
+                                          {200, 40, 30},
+                                          {-1, 40, 30},
+                                          {5, 1e30F, 30},
+                                          {5, NAN, 30},
+                                          {5, 40, 30, 0, 40, 30},
+                                          {}}) {
+    CodecState bad = good;
+    bad.shared[1] = named;
+    EXPECT_FALSE(codec->linear()->begin(values, bad).ok()) << named.size();
+  }
 }
 
 TEST(Linear, PowerSgdSendsSmallTensorsWhole) {

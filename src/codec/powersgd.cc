@@ -16,7 +16,7 @@ namespace {
 
 // Makes columns orthonormal in place (modified Gram-Schmidt, in double). A column that is nothing
 // but a combination of those before it becomes 0: it carries no news.
-void orthonormalise(std::vector<float>& p, std::size_t rows, std::size_t rank) {
+void orthonormalise(std::span<float> p, std::size_t rows, std::size_t rank) {
   constexpr double kVanished = 1e-6;  // of the norm that it had
   for (std::size_t k = 0; k < rank; ++k) {
     float* column = p.data() + k * rows;
@@ -41,23 +41,61 @@ void orthonormalise(std::vector<float>& p, std::size_t rows, std::size_t rank) {
   }
 }
 
+// A state's matrices, where each begins among the values, in P and in Q, and the values between
+// them, which are sent with P as they are.
+struct Layout {
+  struct Matrix {
+    MatrixShape shape;
+    std::size_t from, p, q;
+  };
+  std::vector<Matrix> matrices;
+  std::vector<std::pair<std::size_t, std::size_t>> rest;  // first, number
+  std::size_t p = 0, q = 0, rested = 0, reached = 0;
+
+  void add(std::size_t from, const MatrixShape& shape) {
+    rest_until(from);
+    matrices.push_back({shape, from, p, q});
+    p += shape.rows * shape.rank;
+    q += shape.cols * shape.rank;
+    reached = from + shape.count;
+  }
+  void rest_until(std::size_t end) {
+    if (end > reached) rest.emplace_back(reached, end - reached);
+    rested += end - reached;
+    reached = end;
+  }
+};
+
 class PowerSgdRun : public LinearRun {
  public:
-  PowerSgdRun(const MatrixShape& shape, CodecState& state)
-      : shape_(shape),
+  PowerSgdRun(Layout layout, CodecState& state)
+      : layout_(std::move(layout)),
         matrix_(state.local.front()),
         sum_(state.shared.front()),
-        p_(shape.rows * shape.rank) {}
+        p_(layout_.p + layout_.rested) {}
   // The first pass. An error leaves the residual as before, up to rounding.
   Status start(std::span<const float> values) {
-    if (matrix_kernels().project(shape_, values.data(), matrix_.data(), sum_.data(), p_.data())) {
-      return {};
+    bool finite = true;
+    for (const auto& [shape, from, p, q] : layout_.matrices) {
+      finite = matrix_kernels().project(shape, values.data() + from, matrix_.data() + from,
+                                        sum_.data() + q, p_.data() + p) &&
+               finite;
     }
+    float* out = p_.data() + layout_.p;
+    for (const auto& [first, count] : layout_.rest) {
+      for (std::size_t i = first; i < first + count; ++i) {
+        *out = matrix_[i] + values[i];
+        finite = finite && std::isfinite(*out);
+        if (std::isfinite(*out)) matrix_[i] = *out;
+        ++out;
+      }
+    }
+    if (finite) return {};
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (std::isfinite(values[i] + matrix_[i])) matrix_[i] -= values[i];
     }
-    const Status finite = check_finite(values);
-    if (!finite.ok()) return finite;
+    const Status checked = check_finite(values);
+    if (!checked.ok()) return checked;
     return Error{ErrorKind::kInvalidInput, "gradients and their residuals overflow", ""};
   }
   bool done() const override { return step_ == 2; }
@@ -68,20 +106,30 @@ class PowerSgdRun : public LinearRun {
   Status next() override {
     if (step_++ == 1) return check_finite(sum_);
     if (const Status status = check_finite(p_); !status.ok()) return status;
-    orthonormalise(p_, shape_.rows, shape_.rank);
-    matrix_kernels().project_back(shape_, matrix_.data(), p_.data(), sum_.data());
+    for (const auto& [shape, from, p, q] : layout_.matrices) {
+      orthonormalise({p_.data() + p, shape.rows * shape.rank}, shape.rows, shape.rank);
+      matrix_kernels().project_back(shape, matrix_.data() + from, p_.data() + p, sum_.data() + q);
+    }
     own_.assign(sum_.begin(), sum_.end());
     return {};
   }
   void finish(std::span<float> sum) override {
     CHECK(done() && sum.size() == matrix_.size());
-    matrix_kernels().expand(shape_, p_.data(), own_.data(), sum_.data(), matrix_.data(),
-                            sum.data());
+    for (const auto& [shape, from, p, q] : layout_.matrices) {
+      matrix_kernels().expand(shape, p_.data() + p, own_.data() + q, sum_.data() + q,
+                              matrix_.data() + from, sum.data() + from);
+    }
+    const float* in = p_.data() + layout_.p;
+    for (const auto& [first, count] : layout_.rest) {
+      std::copy_n(in, count, sum.begin() + static_cast<std::ptrdiff_t>(first));
+      std::fill_n(matrix_.begin() + static_cast<std::ptrdiff_t>(first), count, 0.0F);
+      in += count;
+    }
   }
 
  private:
-  MatrixShape shape_;
-  std::span<float> matrix_, sum_;  // values + residual; the last Q, then the next
+  const Layout layout_;
+  std::span<float> matrix_, sum_;  // values + residual; the last Qs, then the next
   std::vector<float> p_, own_;
   int step_ = 0;
 };
@@ -109,17 +157,34 @@ class PowerSgd : public LinearCodec {
  public:
   PowerSgd(std::string text, std::size_t rank) : LinearCodec(std::move(text)), rank_(rank) {}
 
+  // Shared: Q of every matrix; then, if matrices were named, for each of them the values between it
+  // and the one before, its rows and its columns.
   CodecState make_state(std::size_t size, const Place& place) const override {
     CodecState state = state_with_residual(*this, size, place);
-    const MatrixShape shape = shape_of(size);
-    std::vector<float> q(shape.cols * shape.rank);
+    std::vector<float> named;
+    Layout layout;
+    if (place.matrices.empty()) {
+      layout.add(0, shape_of(size));
+    } else {
+      for (const MatrixPlace& m : place.matrices) {
+        CHECK(m.from >= layout.reached && m.from + m.rows * m.cols <= size);
+        if (!worthwhile(m.rows, m.cols)) continue;
+        for (const std::size_t number : {m.from - layout.reached, m.rows, m.cols}) {
+          named.push_back(static_cast<float>(number));
+        }
+        layout.add(m.from, {m.rows, m.cols, m.rows * m.cols, rank_});
+      }
+    }
+    std::vector<float> q(layout.q);
     const auto key = static_cast<std::uint32_t>(shared_key(state));
     for (std::size_t i = 0; i < q.size(); ++i) {
       q[i] = draw_unit(key + static_cast<std::uint32_t>(i)) - 0.5F;
     }
     state.shared.push_back(std::move(q));
+    if (!place.matrices.empty()) state.shared.push_back(std::move(named));
     return state;
   }
+  bool shaped() const override { return true; }
   double wire_bytes(std::size_t size) const override {
     const MatrixShape shape = shape_of(size);
     return 4 * static_cast<double>(shape.rank == 0 ? size : (shape.rows + shape.cols) * shape.rank);
@@ -127,17 +192,54 @@ class PowerSgd : public LinearCodec {
   Result<std::unique_ptr<LinearRun>> begin(std::span<const float> values,
                                            CodecState& state) const override {
     CHECK(state.codec == text() && values.size() == state.size);
-    const MatrixShape shape = shape_of(state.size);
-    if (shape.rank == 0) {
+    auto layout = layout_of(state);
+    if (!layout.ok()) return layout.error();
+    if (layout->matrices.empty() || layout->matrices.front().shape.rank == 0) {
       if (const Status sum = accumulate(values, state.local.front()); !sum.ok()) return sum.error();
       return std::unique_ptr<LinearRun>(std::make_unique<WholeRun>(state));
     }
-    auto run = std::make_unique<PowerSgdRun>(shape, state);
+    auto run = std::make_unique<PowerSgdRun>(std::move(*layout), state);
     if (const Status first = run->start(values); !first.ok()) return first.error();
     return std::unique_ptr<LinearRun>(std::move(run));
   }
 
  private:
+  bool worthwhile(std::size_t rows, std::size_t cols) const {
+    // Larger numbers would not be whole in a state's floats.
+    constexpr std::size_t kMost = 1 << 24;
+    return rows < kMost && cols < kMost && (rows + cols) * rank_ < rows * cols;
+  }
+  // States may come from outside.
+  Result<Layout> layout_of(const CodecState& state) const {
+    Layout layout;
+    if (state.shared.size() < 2) {
+      layout.add(0, shape_of(state.size));
+    } else {
+      const std::vector<float>& named = state.shared[1];
+      for (std::size_t i = 0; i + 2 < named.size(); i += 3) {
+        std::size_t whole[3] = {};
+        for (std::size_t k = 0; k < 3; ++k) {
+          if (!(named[i + k] >= 0 && named[i + k] <= 16777216.0F)) return misfit(state);
+          whole[k] = static_cast<std::size_t>(named[i + k]);
+        }
+        const auto [gap, rows, cols] = whole;
+        if (!worthwhile(rows, cols) || gap > state.size - layout.reached ||
+            rows * cols > state.size - layout.reached - gap) {
+          return misfit(state);
+        }
+        layout.add(layout.reached + gap, {rows, cols, rows * cols, rank_});
+      }
+      layout.rest_until(state.size);
+    }
+    if (state.shared.empty() || state.shared[0].size() != layout.q) return misfit(state);
+    return layout;
+  }
+  static Error misfit(const CodecState& state) {
+    return {ErrorKind::kInvalidInput,
+            "a state of PowerSGD has " + std::to_string(state.size) +
+                " values, which its matrices do not fit",
+            ""};
+  }
   // Rank 0: not worth it.
   MatrixShape shape_of(std::size_t size) const {
     const auto cols = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(size))));

@@ -14,9 +14,15 @@ namespace weft::codec {
 
 // Where a state lives. The seed is the same on all ranks: what must be drawn alike everywhere
 // (random-k's places) hangs on it alone, what must differ (rounding) also on the rank.
+// A matrix among the values of a bucket, row after row.
+struct MatrixPlace {
+  std::size_t from = 0, rows = 0, cols = 0;
+};
 struct Place {
   std::uint32_t rank = 0, ranks = 1;
   std::uint64_t seed = 1;
+  // In ascending order, none over another; for codecs that are shaped(), when a state is made.
+  std::vector<MatrixPlace> matrices = {};
 };
 
 struct CodecState {

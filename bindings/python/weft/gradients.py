@@ -101,6 +101,22 @@ class Hook:
         self.group = self.before_pass = None
 
 
+def _contents(bucket: dist.GradBucket) -> Tuple[List[Tuple[int, int]], List[Tuple[int, int, int]]]:
+    """Places of vectors, such as biases, which coarse codecs would spoil, and of matrices, whose shape
+    some codecs use: a kernel's is that of its outputs by all of its inputs."""
+    at = 0
+    vectors, matrices = [], []
+    for parameter in bucket.parameters():
+        count = parameter.numel()
+        if parameter.dim() < 2:
+            vectors.append((at, count))
+        elif count > 0:
+            rows = parameter.shape[0]
+            matrices.append((at, rows, count // rows))
+        at += count
+    return vectors, matrices
+
+
 def average(hook: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     index, buffer, first = bucket.index(), bucket.buffer(), hook.passes == 0
     if index == 0:
@@ -119,7 +135,11 @@ def average(hook: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.T
     else:
         codec, number = hook.codec_of(index, first), index + (_FIRST_PASS if first else 0)
         hook.carry(number, codec, bucket)
-        work = hook.compressor(codec).average(number, buffer, -float(index))
+        compressor = hook.compressor(codec)
+        vectors, matrices = _contents(bucket)
+        work = compressor.average(number, buffer, -float(index),
+                                  vectors if compressor.coarse else [],
+                                  matrices if compressor.shaped else [])
 
     def arrived(future: Any) -> torch.Tensor:
         hook.done.append(time.monotonic())

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 
 #include "runtime/compress/exchange_job.h"
@@ -12,6 +13,7 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::uint32_t kFirstStream = 1u << 28;
+constexpr std::uint32_t kFirstExactStream = 3u << 27;
 constexpr std::uint32_t kStateStream = kFirstStream - 1;
 constexpr std::size_t kShortText = 64 << 10;
 
@@ -94,6 +96,19 @@ Status agree(Group& group, const Status& own, const CallOptions& call) {
   return Error{ErrorKind::kInvalidInput, fmt::format("rank {}: {}", rank, text.c_str()), ""};
 }
 
+// What is remembered of these places of the bucket.
+void forget(BucketState& state, const sync::Range& place) {
+  for (auto& vector : state.sent.local) {
+    std::fill_n(vector.begin() + static_cast<std::ptrdiff_t>(place.from), place.size, 0.0F);
+  }
+  if (!state.back) return;
+  const std::size_t begin = std::max(place.from, state.first);
+  const std::size_t end = std::min(place.from + place.size, state.first + state.back->size);
+  for (auto& vector : state.back->local) {
+    for (std::size_t i = begin; i < end; ++i) vector[i - state.first] = 0;
+  }
+}
+
 }  // namespace
 
 CompressedReduce::CompressedReduce(std::shared_ptr<Group> group,
@@ -106,9 +121,15 @@ codec::Place CompressedReduce::place() const {
           seed_};
 }
 
+bool CompressedReduce::coarse() const {
+  constexpr std::size_t kMany = 1 << 20;
+  constexpr double kBits = 4;
+  return codec_->movable() && !codec_->shaped() && codec_->wire_bytes(kMany) * 8 < kBits * kMany;
+}
+
 Group::WorkPtr CompressedReduce::average(std::uint32_t bucket, std::span<float> data,
-                                         const CallOptions& options) {
-  CHECK(bucket < kFirstStream);
+                                         const CallOptions& options, BucketContents contents) {
+  CHECK(bucket < (1u << 27));
   CallOptions call = options;
   call.stream = kFirstStream + bucket;
   if (codec_->text() == "none") {
@@ -116,8 +137,8 @@ Group::WorkPtr CompressedReduce::average(std::uint32_t bucket, std::span<float> 
                               call);
   }
   auto work = std::make_shared<TaskWork>(group_);
-  crew_.begin([this, bucket, data, call, work] {
-    Job job{bucket, data, call, group_->size(), group_->rank()};
+  crew_.begin([this, bucket, data, call, work, contents = std::move(contents)] {
+    Job job{bucket, data, call, group_->size(), group_->rank(), contents};
     work->end(run(job));
   });
   return work;
@@ -130,7 +151,9 @@ Status CompressedReduce::run(Job& job) {
     const std::lock_guard lock(mutex_);
     auto at = states_.find(job.bucket);
     if (at == states_.end()) {
-      at = states_.emplace(job.bucket, make_bucket_state(*codec_, job.data.size(), place())).first;
+      codec::Place where = place();
+      where.matrices = job.contents.matrices;
+      at = states_.emplace(job.bucket, make_bucket_state(*codec_, job.data.size(), where)).first;
     }
     state = &at->second;
     auto& kept = buffers_[job.bucket];
@@ -144,10 +167,38 @@ Status CompressedReduce::run(Job& job) {
                              job.data.size(), state->sent.size),
                  "state of another model, or of another division into buckets"};
   }
-  const Status status = codec_->linear() != nullptr ? run_linear(job, state->sent)
-                                                    : run_opaque(job, *state, *buffers);
+  const Status status = run_coded(job, *state, *buffers);
+  if (status.ok()) codec_->settle(job.data, state->sent);
+  return status;
+}
+
+// The codec sees zeros in exact places, and nothing is remembered of them.
+Status CompressedReduce::run_coded(Job& job, BucketState& state, Buffers& buffers) {
+  const auto coded = [&] {
+    return codec_->linear() != nullptr ? run_linear(job, state.sent)
+                                       : run_opaque(job, state, buffers);
+  };
+  if (job.contents.exact.empty()) return coded();
+  std::vector<float> apart;
+  for (const sync::Range& place : job.contents.exact) {
+    for (float& value : job.data.subspan(place.from, place.size)) {
+      apart.push_back(value);
+      if (std::isfinite(value)) value = 0;  // else the codec says so, on every rank
+    }
+  }
+  CallOptions call = job.call;
+  call.stream = kFirstExactStream + job.bucket;
+  const auto work =
+      group_->all_reduce(apart.data(), apart.size(), DataType::kFloat32, ReduceOp::kAverage, call);
+  Status status = coded();
+  if (const Status mean = work->wait(); status.ok()) status = mean;
   if (!status.ok()) return status;
-  codec_->settle(job.data, state->sent);
+  const float* from = apart.data();
+  for (const sync::Range& place : job.contents.exact) {
+    std::copy_n(from, place.size, job.data.begin() + static_cast<std::ptrdiff_t>(place.from));
+    from += place.size;
+    forget(state, place);
+  }
   return {};
 }
 

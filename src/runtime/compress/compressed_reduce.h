@@ -17,8 +17,15 @@
 #include "runtime/compress/bucket_state.h"
 #include "runtime/compress/crew.h"
 #include "runtime/group.h"
+#include "sync/replica.h"
 
 namespace weft::runtime {
+
+// What the values of a bucket are.
+struct BucketContents {
+  std::vector<sync::Range> exact;              // their mean goes around the codec
+  std::vector<codec::MatrixPlace> matrices{};  // told to codecs that are shaped()
+};
 
 // Thread-safety: average() from any thread; the others while nothing is under way.
 class CompressedReduce {
@@ -33,8 +40,15 @@ class CompressedReduce {
   // each other, those of different buckets are free; a bucket always has the same size. What one
   // rank cannot encode or decode (NaN, infinity, broken bytes) is the same error on every rank,
   // after which the group is whole, `data` and what was to be remembered of this step are unknown,
-  // and the step must not be applied. Uses streams 2^28 + bucket of the group.
-  Group::WorkPtr average(std::uint32_t bucket, std::span<float> data, const CallOptions& = {});
+  // and the step must not be applied. `contents`, the same on every rank, says what
+  // `data` holds. Uses streams 2^28 + bucket and 3 · 2^27 + bucket of the group.
+  Group::WorkPtr average(std::uint32_t bucket, std::span<float> data, const CallOptions& = {},
+                         BucketContents contents = {});
+
+  // Whether the mean of biases and scales of normalisations should go around the codec: they are
+  // few, and small beside the matrices with which they would share a block or a threshold. True of
+  // codecs with less than 4 bits a value that remember residuals only and are not shaped().
+  bool coarse() const;
 
   // What error feedback has held back of a bucket, in the units of `data`, and forgets all of the
   // bucket. Added to what the same rank gives to the next average, through whatever codec, it keeps
@@ -62,6 +76,7 @@ class CompressedReduce {
   struct Job;
 
   Status run(Job& job);
+  Status run_coded(Job& job, BucketState& state, Buffers& buffers);
   Status run_linear(Job& job, codec::CodecState& state);
   Status run_opaque(Job& job, BucketState& state, Buffers& buffers);
   Result<std::vector<std::uint64_t>> swap_lengths(Job& job, const std::vector<std::uint64_t>& own,

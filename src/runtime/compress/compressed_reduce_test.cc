@@ -148,6 +148,43 @@ TEST(CompressedReduce, WhatOneRankFindsBetweenRoundsIsToldToTheOthersAtOnce) {
   });
 }
 
+TEST(CompressedReduce, ExactPlacesGoAroundTheCodecAndLeaveNothingBehind) {
+  constexpr int kRanks = 3;
+  constexpr std::size_t kSize = 4099;
+  const std::vector<sync::Range> exact = {{0, 10}, {1400, 40}, {kSize - 1, 1}};
+  Ranks world(kRanks);
+  world.start();
+  for (const char* text : {"efsign", "topk:rate=0.01", "onebit", "randomk"}) {
+    SCOPED_TRACE(text);
+    world.run([&](int rank, Group&) {
+      CompressedReduce reduce(world.group(rank), codec_of(text));
+      EXPECT_TRUE(reduce.coarse());
+      for (std::uint64_t step = 0; step < kSteps; ++step) {
+        std::vector<float> data = gradients(rank, step, kSize);
+        ASSERT_DONE(reduce.average(1, data, {}, {exact})->wait());
+        for (const sync::Range& place : exact) {
+          for (std::size_t i = place.from; i < place.from + place.size; ++i) {
+            float mean = 0;
+            for (int r = 0; r < kRanks; ++r) mean += gradient(r, step, i) / kRanks;
+            ASSERT_NEAR(data[i], mean, 1e-5) << i;
+          }
+        }
+      }
+      const std::vector<float> held = reduce.take_residual(1);
+      ASSERT_EQ(held.size(), kSize);
+      for (const sync::Range& place : exact) {
+        for (std::size_t i = place.from; i < place.from + place.size; ++i) ASSERT_EQ(held[i], 0);
+      }
+      std::vector<float> data(kSize);
+      if (rank == 1) data[5] = std::numeric_limits<float>::quiet_NaN();
+      ASSERT_FALSE(reduce.average(1, data, {}, {exact})->wait().ok()) << "an exact place, too";
+    });
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_FALSE(CompressedReduce(world.group(0), codec_of("int4")).coarse());
+  EXPECT_FALSE(CompressedReduce(world.group(0), codec_of("dgc")).coarse()) << "it has velocities";
+}
+
 TEST(CompressedReduce, ABucketThatChangesItsSizeIsAnError) {
   Ranks world(2);
   world.start();

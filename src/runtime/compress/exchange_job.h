@@ -15,6 +15,7 @@ struct CompressedReduce::Job {
   std::span<float> data;
   CallOptions call;
   int ranks = 1, rank = 0;
+  BucketContents contents;
 };
 
 // Kept from step to step: fresh memory of this size costs more than what is done in it.
