@@ -75,7 +75,7 @@ class Job:
         self.plain = layers_of(name)
         self.bytes = gradient_bytes(self.plain)
         self.examples = Examples(MODELS[name]["batch"])
-        self.optimizer = torch.optim.SGD(self.plain.parameters(), lr=0.02, momentum=0.9)
+        self.optimizer = torch.optim.SGD(self.plain.parameters(), lr=0.05, momentum=0.9)
         self.loss = nn.CrossEntropyLoss()
         self.model = self._together(way, group)
 
