@@ -107,6 +107,14 @@ TEST(OpenApi, AnswersAreAsItSays) {
     answers.expect(200, "POST", std::string("/v1/nodes/{node}/") + verb,
                    std::string("/v1/nodes/node-1/") + verb);
   }
+  const json reserved = answers.expect(200, "POST", "/v1/nodes/{node}/reserve",
+                                       "/v1/nodes/node-0/reserve?from=1h&to=2h");
+  ASSERT_TRUE(
+      wait_until([&] { return !up.ask("GET", "/v1/nodes")["nodes"][0]["reservations"].empty(); }));
+  answers.expect(200, "GET", "/v1/nodes", "/v1/nodes");
+  answers.expect(200, "POST", "/v1/nodes/{node}/open",
+                 "/v1/nodes/node-0/open?number=" + reserved.at("number").dump());
+  answers.expect(200, "POST", "/v1/nodes/{node}/notice", "/v1/nodes/node-0/notice?in=1h");
   answers.expect(200, "GET", "/v1/events", "/v1/events?after=1");
   answers.expect(201, "POST", "/v1/notes", "/v1/notes", R"({"name": "a", "text": "b"})");
   answers.expect(200, "GET", "/v1/status", "/v1/status");
