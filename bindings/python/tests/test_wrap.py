@@ -192,8 +192,31 @@ PAIRS = [
     ("none", "bsp"), ("fp16", "bsp"), ("int8", "bsp"), ("int8", "local:period=4"),
     ("none", "local:adaptive"), ("int4", "diloco:period=5"), ("none", "gossip"),
     ("int8", "post-local:warmup=10,period=4"), ("none", "slowmo:period=4"),
-    ("int8", "ssp:bound=2"), ("none", "asp"),
+    ("int8", "ssp:bound=2"), ("none", "asp"), ("efsign", "bsp"), ("powersgd:rank=2", "bsp"),
+    ("none", "diloco:period=5,eager,outer_momentum=0.5"),
 ]
+
+
+def biases(rank, size, codec):
+    """(error of the bias's mean gradient, that of the weight's) in the second of two passes."""
+    import torch.distributed as dist
+    import weft.torch
+
+    torch.manual_seed(5)
+    model = nn.Linear(64, 64)
+    alone = nn.Linear(64, 64)
+    alone.load_state_dict(model.state_dict())
+    wrapped = weft.torch.wrap(model, codec, "bsp")
+    for step in range(2):
+        inputs = torch.randn(4, 64, generator=torch.Generator().manual_seed(10 * step + rank))
+        for one in (wrapped, alone):
+            one.zero_grad()
+            one(inputs).square().sum().backward()
+    errors = []
+    for mine, own in ((model.bias, alone.bias), (model.weight, alone.weight)):
+        dist.all_reduce(own.grad)
+        errors.append((mine.grad - own.grad / size).abs().max().item())
+    return errors
 
 
 def in_a_group_of_torchs_own(rank, size):
@@ -226,6 +249,12 @@ class Wrap(unittest.TestCase):
                 if sync in ("bsp", "local:period=4", "diloco:period=5", "asp", "ssp:bound=2"):
                     for ranks in runs[1:]:
                         self.assertEqual(ranks[i][1], runs[0][i][1])
+
+    def test_vectors_go_around_coarse_codecs(self):
+        for codec in ("efsign", "topk:rate=0.01", "powersgd:rank=2"):
+            for bias, weight in run(biases, 2, codec):
+                self.assertLess(bias, 1e-4, codec)
+                self.assertGreater(weight, 1e-2, codec)
 
     def test_models_in_ddp(self):
         pairs = [("int8", "bsp"), ("none", "local:period=4")]
