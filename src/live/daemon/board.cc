@@ -13,8 +13,43 @@ namespace {
 
 constexpr const char* kPreempted = "preempted";
 
+// The member of a JSON object whose value is a text, without parsing the rest: recovery looks at
+// every job that ever came. Nothing if it is not there, or has something escaped in it.
+std::optional<std::string> plain_member(const std::string& json, std::string_view name) {
+  int depth = 0;
+  bool is_key = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '{' || c == '[') {
+      is_key = c == '{' && ++depth == 1;
+      if (c == '[') ++depth;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    } else if (c == ',') {
+      is_key = depth == 1;
+    } else if (c == '"') {
+      const std::size_t from = i + 1;
+      bool escaped = false;
+      for (++i; i < json.size() && json[i] != '"'; ++i) {
+        if (json[i] == '\\') escaped = true, ++i;
+      }
+      const std::string_view text = std::string_view(json).substr(from, i - from);
+      const bool found = is_key && depth == 1 && text == name;
+      is_key = false;
+      if (!found || json.compare(i, 3, "\":\"") != 0) continue;
+      const std::size_t end = json.find('"', i + 3);
+      if (escaped || end == std::string::npos) return std::nullopt;
+      std::string value = json.substr(i + 3, end - i - 3);
+      if (value.find('\\') != std::string::npos) return std::nullopt;
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
 // Of a submission that was checked when it came.
 std::string queue_of(const std::string& spec) {
+  if (auto plain = plain_member(spec, "queue")) return *plain;
   const auto json = nlohmann::json::parse(spec, nullptr, false);
   return json.is_object() ? json.value("queue", "default") : "default";
 }
@@ -321,6 +356,11 @@ bool Board::any(const std::function<bool(const JobView&)>& holds) const {
 std::vector<Closure> Board::closures() const {
   const std::lock_guard lock(mutex_);
   return closures_;
+}
+
+void Board::each(const std::function<void(const JobView&)>& look) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& view : views_) look(*view);
 }
 
 NodeView Board::node(NodeId id) const {

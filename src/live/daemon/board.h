@@ -116,6 +116,8 @@ class Board : public weft::Journal {
   std::vector<JobView> jobs(const std::function<bool(const JobView&)>& chosen) const;
   std::vector<JobView> jobs_on(NodeId node) const;
   bool any(const std::function<bool(const JobView&)>& holds) const;
+  // All of them, without a copy; `look` asks the board nothing.
+  void each(const std::function<void(const JobView&)>& look) const;
   NodeView node(NodeId id) const;
   std::vector<Closure> closures() const;  // also some that are over
   std::vector<StoryLine> story_after(std::uint64_t number) const;

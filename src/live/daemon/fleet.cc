@@ -84,7 +84,8 @@ void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
                      [this](const std::string& uuid, int number) {
                        if (!runs_->signal(uuid, number)) replicas_->signal(uuid, number);
                      }});
-    for (const JobView& job : board.jobs([](const JobView& v) { return !has_ended(v.standing); })) {
+    const auto holds = [](const JobView& v) { return !v.held.empty() && !has_ended(v.standing); };
+    for (const JobView& job : board.jobs(holds)) {
       is_service(job.identity) ? replicas_->adopt(job) : runs_->adopt(job);
     }
     const std::int64_t now = monotonic_ns();
