@@ -48,7 +48,7 @@ class Gpt:
     on the text it learns, by the next character after every eighth window: the text is too short to
     keep a part back."""
 
-    batch, epochs = 16, 12
+    batch, epochs = 16, 24
     diloco = "diloco:period=8,outer_momentum=0.5"  # 0.9 is for runs of many more rounds
     rates = {"adamw": 1e-2, "momentum": 0.2, "sgd": 0.2}
 
