@@ -269,13 +269,20 @@ Status ControlGroups::limit(const std::map<std::string, std::string>& folders,
 
 void ControlGroups::plan(const std::string& name, RankSetup& setup) const {
   std::set<std::string> joined;
+  std::string last;
   for (const auto& [controller, node] : node_) {
     const std::string folder = node.folder + "/" + name;
     setup.groups[controller] = folder;
     // A thread that moves itself by `tasks` does not wait for every fork and exit of the machine.
     const char* file = node.unified ? "/cgroup.procs" : "/tasks";
-    if (joined.insert(folder).second) setup.group_files.push_back(folder + file);
+    if (!joined.insert(folder).second) continue;
+    if (controller == "cpu") {
+      last = folder + file;  // from then on it has only its share of the processors
+    } else {
+      setup.group_files.push_back(folder + file);
+    }
   }
+  if (!last.empty()) setup.group_files.push_back(last);
   if (const auto memory = node_.find("memory"); memory != node_.end()) {
     setup.oom_file = setup.groups["memory"] +
                      (memory->second.unified ? "/memory.events" : "/memory.oom_control");

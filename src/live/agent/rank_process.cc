@@ -75,13 +75,27 @@ bool enter_network(const CommandPlan& plan, std::string& what) {
   return entered;
 }
 
+gid_t group_of(const CommandPlan& plan) {
+  return plan.gid < 0 ? static_cast<gid_t>(plan.uid) : static_cast<gid_t>(plan.gid);
+}
+
+bool changes_user(const CommandPlan& plan) { return geteuid() == 0 && plan.uid >= 0; }
+
+// Reads files and loads what knows of users, so it comes before the rank has only its own share of
+// the processors.
+bool take_user_groups(const CommandPlan& plan, std::string& what) {
+  if (!changes_user(plan)) return true;
+  what = fmt::format("cannot take the groups of user {}", plan.uid);
+  return (plan.user.empty() ? setgroups(0, nullptr)
+                            : initgroups(plan.user.c_str(), group_of(plan))) == 0;
+}
+
 bool become(const CommandPlan& plan, std::string& what) {
-  if (geteuid() != 0 || plan.uid < 0) return true;
+  if (!changes_user(plan)) return true;
   const auto uid = static_cast<uid_t>(plan.uid);
-  const gid_t gid = plan.gid < 0 ? static_cast<gid_t>(uid) : static_cast<gid_t>(plan.gid);
+  const gid_t gid = group_of(plan);
   what = fmt::format("cannot become user {} of group {}", uid, gid);
-  const int groups = plan.user.empty() ? setgroups(0, nullptr) : initgroups(plan.user.c_str(), gid);
-  return groups == 0 && setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
+  return setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
 }
 
 bool redirect(const CommandPlan& plan, std::string& what) {
@@ -96,8 +110,11 @@ int turn_into_command(const CommandPlan& plan, pid_t keeper, std::string& what) 
   setsid();
   reset_signals();
   umask(022);
-  if (!redirect(plan, what) || !join_groups(plan, what) || !limit(plan, what) ||
-      !enter_network(plan, what) || !become(plan, what)) {
+  const std::vector<std::string> words = {"bash", "-c", plan.script};
+  const std::vector<std::string> plain = {"sh", "-c", plan.script};
+  const auto environment = pointers(plan.environment);
+  if (!redirect(plan, what) || !enter_network(plan, what) || !take_user_groups(plan, what) ||
+      !join_groups(plan, what) || !limit(plan, what) || !become(plan, what)) {
     return errno;
   }
   // After the change of user, which clears it.
@@ -108,9 +125,6 @@ int turn_into_command(const CommandPlan& plan, pid_t keeper, std::string& what) 
   what = fmt::format("cannot change to the folder {}", plan.workdir);
   if (chdir(plan.workdir.empty() ? "/" : plan.workdir.c_str()) != 0) return errno;
   syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-  const std::vector<std::string> words = {"bash", "-c", plan.script};
-  const std::vector<std::string> plain = {"sh", "-c", plan.script};
-  const auto environment = pointers(plan.environment);
   execve("/bin/bash", pointers(words).data(), environment.data());
   execve("/bin/sh", pointers(plain).data(), environment.data());
   what = "cannot start the shell";
