@@ -37,8 +37,8 @@ class UnifiedTree : public testing::Test {
   void SetUp() override {
     for (const char* group : {"", "weft/", "weft/n/", "weft/n/run.1.0/"}) {
       for (const char* file :
-           {"cgroup.subtree_control", "cpu.max", "cpu.weight", "memory.max", "memory.oom.group",
-            "cpuset.cpus", "cgroup.freeze", "cgroup.procs"}) {
+           {"cgroup.subtree_control", "cpu.max", "cpu.weight", "memory.max", "memory.low",
+            "memory.oom.group", "cpuset.cpus", "cgroup.freeze", "cgroup.procs"}) {
         folder_.write(std::string("u/") + group + file, "");
       }
     }
@@ -81,6 +81,19 @@ TEST_F(UnifiedTree, LimitsAreWrittenInTheWordsOfTheSecondVersion) {
   const RankSetup again = read_rank_setup(to_json(setup));
   EXPECT_EQ(again.groups, setup.groups);
   EXPECT_EQ(again.oom_file, setup.oom_file);
+}
+
+TEST_F(UnifiedTree, KeptMemoryIsNoLimit) {
+  RankSetup setup;
+  GroupLimits limits;
+  limits.weight_milli = 4000;
+  limits.kept_memory = 8192;
+  groups_.plan("run.1.0", setup);
+  ASSERT_TRUE(groups_.make(setup, limits).ok());
+  EXPECT_EQ(file("run.1.0/cpu.max"), "max 20000");
+  EXPECT_EQ(file("run.1.0/cpu.weight"), "400");
+  EXPECT_EQ(file("run.1.0/memory.max"), "max");
+  EXPECT_EQ(file("run.1.0/memory.low"), "8192");
 }
 
 TEST(ControlGroups, WithoutAnyNothingIsPromised) {

@@ -33,6 +33,17 @@ TEST(RunOrder, IsReadWhole) {
   EXPECT_EQ(order->ranks[0].devices, (std::vector{0, 3}));
   EXPECT_EQ(order->ranks[0].milli, 250);
   EXPECT_EQ(order->ranks[0].network_limit, 1e6);
+  EXPECT_FALSE(order->ranks[0].cpu_more);
+  EXPECT_FALSE(order->ranks[0].memory_more);
+}
+
+TEST(RunOrder, AShareMayBeNoLimit) {
+  Json message = good();
+  message["ranks"][0]["cpu_more"] = message["ranks"][0]["memory_more"] = 1;
+  const auto order = read_run_order(message);
+  ASSERT_TRUE(order.ok());
+  EXPECT_TRUE(order->ranks[0].cpu_more);
+  EXPECT_TRUE(order->ranks[0].memory_more);
 }
 
 TEST(RunOrder, NamesTheFieldThatIsWrong) {
