@@ -152,6 +152,7 @@ function(weft_benchmarks)
   endif()
   find_package(benchmark REQUIRED CONFIG)
   outside_view(bench view libraries)
+  file(CREATE_LINK "${CMAKE_SOURCE_DIR}/tests" "${view}/tests" SYMBOLIC)  # a daemon's simulated world
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     add_executable(bench_${name} "${source}")

@@ -2,11 +2,11 @@
 // only jobs and time are not.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -66,8 +66,7 @@ class DaemonSide : public ControlSide, private live::Hands {
     options.program = "test";
     options.other_world = live::OtherWorld{this, [this] { return now_.load(); }};
     auto daemon = live::Daemon::start(std::move(options));
-    if (!daemon.ok()) ADD_FAILURE() << daemon.error().text();
-    CHECK(daemon.ok());
+    CHECK_MSG(daemon.ok(), daemon.error().text().c_str());
     daemon_ = std::move(daemon).value();
     daemon_->brain().turn();  // the tick with which every controller begins
     daemon_->brain().set_listener(&journal);
@@ -88,7 +87,7 @@ class DaemonSide : public ControlSide, private live::Hands {
     live::Brain& brain = daemon_->brain();
     const std::int64_t before = brain.controller().decisions();
     brain.turn();
-    if (brain.controller().decisions() > before) rounds_s.push_back(brain.health().last_s);
+    if (brain.controller().decisions() > before && on_decision) on_decision(brain.health().last_s);
     CHECK(daemon_->journal().flush(60));
     std::vector<KeptCommand> commands;
     {
@@ -104,10 +103,12 @@ class DaemonSide : public ControlSide, private live::Hands {
 
   Seconds next_wake() override { return daemon_->brain().next_wake(); }
   void restart() override { CHECK_MSG(false, "a daemon that begins again is another test's"); }
+  void ask_again() override { CHECK_MSG(false, "a daemon does that by itself"); }
   const Controller& controller() const override { return daemon_->brain().controller(); }
   live::Daemon& daemon() { return *daemon_; }
 
-  std::vector<double> rounds_s;  // of those with a decision
+  // Told how long a round with a decision took: folding, deciding, writing it down.
+  std::function<void(Seconds)> on_decision;
 
  private:
   void carry_out(const KeptCommand& command, const live::JobView&) override {
@@ -128,7 +129,7 @@ class DaemonSide : public ControlSide, private live::Hands {
     const nlohmann::json body = {{"spec", spec->second}};
     const auto reply = client_.ask("POST", "/v1/jobs", body.dump());
     CHECK(reply.ok());
-    EXPECT_EQ(reply->status, 201) << reply->body;
+    CHECK_MSG(reply->status == 201, reply->body.c_str());
     return id;
   }
 

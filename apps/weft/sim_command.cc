@@ -329,14 +329,13 @@ int explain(const SimArguments& a, Plan& plan) {
   const auto index = static_cast<size_t>(job - jobs.begin()) * plan.options.replicate;
   plan.options.watch = static_cast<JobId>(index);
   ReasonLog log;
-  SimRequest request{&setting.cluster,
-                     &setting.trace,
-                     plan.policies.front().get(),
-                     plan.options,
-                     {},
-                     &log,
-                     setting.network,
-                     {}};
+  SimRequest request;
+  request.cluster = &setting.cluster;
+  request.trace = &setting.trace;
+  request.policy = plan.policies.front().get();
+  request.options = plan.options;
+  request.journal = &log;
+  request.network = setting.network;
   request.options.seed = a.seed;
   request.options.faults.recorded = setting.outages;
   auto result = simulate(request);

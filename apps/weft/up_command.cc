@@ -17,12 +17,13 @@
 #include "model/cluster.h"
 #include "option_checks.h"
 #include "policy/composition.h"
+#include "sim/forecast.h"
 
 namespace weft {
 namespace {
 
 struct UpArguments {
-  std::string cluster, policy = "backfill", store;
+  std::string cluster, policy, store;
   std::string listen, certificate, key, quotas;
   double lease_s = 10, reclaim_idle_s = kNever;
   bool no_agents = false, namespaces = false, insecure = false;
@@ -69,6 +70,7 @@ Status check_listening(const UpArguments& a) {
 }
 
 Status choose_policy(const UpArguments& a, live::DaemonOptions& options) {
+  if (a.policy.empty() && a.quotas.empty()) return {};  // the daemon chooses
   const auto text = text_of(a.policy);
   if (!text.ok()) return text.error();
   options.policy_text = *text;
@@ -112,6 +114,7 @@ int run_up(const UpArguments& a) {
   if (const Status chosen = choose_policy(a, options); !chosen.ok()) {
     return refuse("up", chosen.error());
   }
+  options.forecaster = std::make_shared<const SimForecaster>();
   options.program = WEFT_VERSION;
   options.lease_s = a.lease_s;
   options.reclaim_idle_s = a.reclaim_idle_s;
@@ -128,7 +131,7 @@ int run_up(const UpArguments& a) {
   auto daemon = live::Daemon::start(std::move(options));
   if (!daemon.ok()) return refuse("up", daemon.error());
   fmt::print("weft: up (term {}, {} jobs known, {} policy) at {}\n", (*daemon)->term(),
-             (*daemon)->jobs(), a.policy, live::socket_of(store));
+             (*daemon)->jobs(), (*daemon)->policy_name(), live::socket_of(store));
   if (const std::string url = (*daemon)->url(); !url.empty()) {
     fmt::print("weft: listens at {} for callers with a token\n", url);
   }
@@ -160,7 +163,8 @@ Verb add_up_command(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("up", "run the daemon of a cluster on this machine");
   verb->add_option("--cluster", a->cluster,
                    "4x2 or a YAML file (this machine, a device for each processor)");
-  verb->add_option("--policy", a->policy, "by name or YAML file (backfill)");
+  verb->add_option("--policy", a->policy,
+                   "by name or YAML file (the one last in force here, else backfill)");
   verb->add_option("--store", a->store, "folder of the journal (WEFT_HOME, or a usual place)");
   verb->add_option("--lease", a->lease_s, "seconds that agents may be silent (10)")
       ->check(number_from(0.5, 3600));

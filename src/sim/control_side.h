@@ -18,6 +18,8 @@ class ControlSide {
   virtual Seconds next_wake() = 0;
   // It begins again, having everything but what its policy remembered.
   virtual void restart() = 0;
+  // Sends what is pending again.
+  virtual void ask_again() = 0;
   virtual const Controller& controller() const = 0;
 };
 

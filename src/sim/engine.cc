@@ -11,36 +11,11 @@
 #include "sim/event_queue.h"
 #include "sim/faults.h"
 #include "sim/feasible.h"
+#include "sim/own_controller.h"
 #include "sim/world.h"
 
 namespace weft {
 namespace {
-
-// A controller in this process.
-class OwnController : public ControlSide {
- public:
-  OwnController(const SimRequest& request, Executor& executor, ControllerOptions options,
-                Journal& journal)
-      : policy_(*request.policy),
-        controller_(*request.cluster, policy_, executor, options, &journal) {
-    controller_.reserve(request.trace->jobs.size() * request.options.replicate);
-    State& state = controller_.mutable_state();
-    state.pairs = request.trace->pairs;
-    state.network = request.network;
-    state.bandwidth = request.options.bandwidth;
-    state.watched = request.options.watch;
-  }
-
-  JobId handle(const Event& event) override { return controller_.handle(event); }
-  void decide(Seconds now) override { controller_.decide(now); }
-  Seconds next_wake() override { return controller_.next_wake(); }
-  void restart() override { controller_.take_policy(policy_); }
-  const Controller& controller() const override { return controller_; }
-
- private:
-  const Policy& policy_;
-  Controller controller_;
-};
 
 class Engine : public Executor, public Listener, private Journal {
  public:
@@ -62,6 +37,7 @@ class Engine : public Executor, public Listener, private Journal {
       control_ = std::make_unique<OwnController>(request, executor, controller_options(), journal);
     }
     world_.reserve(request.trace->jobs.size() * options_.replicate);
+    if (request.resume) adopt_all();
   }
 
   Result<RunResult> run();
@@ -124,11 +100,14 @@ class Engine : public Executor, public Listener, private Journal {
   void happen(const Scheduled& scheduled);
   void deliver(std::uint32_t index);
   void arrive();
+  // Makes the world what the controller believes of it, and lets it decide.
+  void adopt_all();
   // Takes down the services without an end of their own: all other work is done.
   void close_endless();
   void outage_begins(std::uint32_t slot);
   void node_event(const Outage& outage, EventKind kind);
   RunResult result();
+  RunResult resumed_result(Seconds from);
   Summary summary_of(const std::vector<JobRecord>& records,
                      Seconds (*value)(const JobRecord&)) const;
 
@@ -184,6 +163,19 @@ void Engine::arrive() {
       }
     }
   }
+}
+
+void Engine::adopt_all() {
+  const Controller& controller = control_->controller();
+  now_ = controller.state().now;
+  for (const JobState& job : controller.state().jobs) {
+    const TraceJob& traced = request_.trace->jobs[job.id];
+    const bool over = job.phase == Phase::kEnded;
+    world_.adopt(job.id, traced, controller.dispatch().pursuit(job.id),
+                 {over, job.believed_work(now_), job.load}, now_);
+    if (!over && traced.submission->kind == WorkloadKind::kService) endless_.push_back(job.id);
+  }
+  next_arrival_ = request_.trace->jobs.size();
 }
 
 void Engine::close_endless() {
@@ -274,6 +266,14 @@ Result<RunResult> Engine::run() {
   faults_.plan();
   const long total = static_cast<long>(jobs.size()) * options_.replicate;
   long turns = 0, idle_turns = 0;
+  const Seconds from = now_;
+  if (request_.resume) {
+    control_->ask_again();
+    drain();
+    control_->decide(now_);
+    drain();
+    control_->decide(now_);
+  }
   while (world_.active() > 0 || next_arrival_ < jobs.size()) {
     if (next_arrival_ == jobs.size() && world_.active() <= endless_.size()) close_endless();
     const Seconds arrival =
@@ -303,13 +303,16 @@ Result<RunResult> Engine::run() {
     const double busy = world_.busy_devices();
     metrics_.now(now_, world_.active(), waiting, busy,
                  waiting > 0 ? request_.cluster->device_count() - busy : 0);
-    if (request_.progress && (++turns & 0xffff) == 0) {
+    ++turns;
+    if (request_.stop && (turns & 0xf) == 0 && request_.stop()) break;
+    if (request_.progress && (turns & 0xffff) == 0) {
       request_.progress(now_,
                         total - static_cast<long>(world_.active()) -
                             static_cast<long>(jobs.size() - next_arrival_) * options_.replicate,
                         total);
     }
   }
+  if (request_.resume) return resumed_result(from);
   if (world_.active() > 0) return stuck_error(control_->controller().state(), *request_.policy);
   RunResult out = result();
   out.cpu_s = thread_cpu_seconds() - cpu_before;
@@ -328,6 +331,14 @@ Summary Engine::summary_of(const std::vector<JobRecord>& records,
     if (const Seconds v = value(records[i]); v < kNever) values.push_back(v);
   }
   return summarize(std::move(values));
+}
+
+RunResult Engine::resumed_result(Seconds from) {
+  RunResult out;
+  out.records = std::move(world_.records());
+  out.unfinished = static_cast<long>(world_.active());
+  out.makespan_s = now_ - from;
+  return out;
 }
 
 RunResult Engine::result() {
@@ -378,8 +389,9 @@ RunResult Engine::result() {
 }  // namespace
 
 Result<RunResult> simulate(const SimRequest& request) {
-  if (const Status status = check_feasible(*request.cluster, *request.trace); !status.ok()) {
-    return status.error();
+  if (!request.resume) {
+    const Status status = check_feasible(*request.cluster, *request.trace);
+    if (!status.ok()) return status.error();
   }
   return Engine(request).run();
 }

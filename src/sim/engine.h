@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string_view>
 
 #include "control/controller.h"
 #include "model/trace.h"
@@ -28,6 +30,12 @@ struct SimRequest {
   // journal what it does; empty: one in this process. With another the channel must have a delay:
   // its commands come out at the end of an instant.
   std::function<std::unique_ptr<ControlSide>(Executor&, Journal&)> control_side;
+  // Not from nothing but from this image of a controller (Controller::image): its jobs are the
+  // trace's, by number, whose truth counts work as the image does. Nothing arrives any more. What
+  // becomes of jobs is in the records; `makespan_s` is how far time went.
+  std::optional<std::string_view> resume;
+  // Asked now and then whether to stop on the way; may be empty. Only with `resume`.
+  std::function<bool()> stop;
 };
 
 // Fails if a job can never run on the cluster, before anything is simulated, and if the policy

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/command.h"
+#include "control/dispatch.h"
 #include "control/event.h"
 #include "fabric/job_network.h"
 #include "model/trace.h"
@@ -33,6 +34,13 @@ class World {
   void reserve(size_t jobs);
   // Jobs are added in order of submission; the id is the controller's.
   void add(JobId id, const TraceJob& job, Seconds now);
+
+  // Likewise a job that was there before: what a controller believes of it is taken for true.
+  struct Adopted {
+    bool over = false;
+    double work_done = 0, load = 0;
+  };
+  void adopt(JobId id, const TraceJob& job, const Pursuit& pursuit, const Adopted& as, Seconds now);
 
   // Executes the command at `now`, or refuses it, and tells the outcome. A repeated command is
   // answered as it was the first time, an outdated one is dropped (see command.h). Aborts if a

@@ -41,6 +41,8 @@ class Tenants {
   std::map<std::string, TenantId> by_queue_;
 };
 
+class Forecasts;
+
 // What handlers work with.
 struct ApiParts {
   const Cluster& cluster;
@@ -51,8 +53,9 @@ struct ApiParts {
   Tenants& tenants;
   Tokens& tokens;
   UsageBook& usage;
-  std::string policy, log_root;
-  std::function<void()> stop;  // asks the daemon to end
+  std::string log_root;
+  std::function<void()> stop;      // asks the daemon to end
+  Forecasts* forecasts = nullptr;  // null: nobody forecasts
 };
 
 // A request that may be made: its address is known, its query and size are right, its caller may

@@ -32,7 +32,7 @@ void status(ApiParts& parts, const ApiCall& call) {
   }
   const Seconds full = parts.journal.full_since();
   call.answer(json_answer(200, {{"term", parts.journal.term()},
-                                {"policy", parts.policy},
+                                {"policy", parts.brain.policy_name()},
                                 {"executor", parts.fleet.statement().name},
                                 {"executor_can", names_of(parts.fleet.statement().can)},
                                 {"cluster", parts.cluster.text},

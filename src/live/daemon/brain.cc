@@ -36,14 +36,14 @@ bool is_about_node(EventKind kind) {
 
 }  // namespace
 
-Brain::Brain(const Cluster& cluster, const Policy& policy, DurableJournal& journal, Board& board,
-             Hands& hands, BrainOptions options)
+Brain::Brain(const Cluster& cluster, std::shared_ptr<const Policy> policy, DurableJournal& journal,
+             Board& board, Hands& hands, BrainOptions options)
     : journal_(journal),
       board_(board),
       hands_(hands),
       options_(std::move(options)),
-      policy_(policy),
-      controller_(cluster, policy, *this, options_.controller, this) {}
+      policy_(std::move(policy)),
+      controller_(cluster, *policy_, *this, options_.controller, this) {}
 
 Brain::~Brain() { end(); }
 
@@ -85,6 +85,7 @@ bool Brain::is_possible(const Event& event) const {
 
 void Brain::apply(const Arrived& arrived) {
   through_ = arrived.seq;
+  if (arrived.policy != nullptr) return take_over(arrived.policy);
   if (!is_possible(arrived.record->event)) return;
   board_.tell(*arrived.record);
   controller_.handle(arrived.record->event);
@@ -179,7 +180,7 @@ void Brain::begin() {
     return to_bytes(
         TermRecord{journal_.term(), options_.program, options_.cluster_text, options_.policy_text});
   });
-  controller_.take_policy(policy_);
+  controller_.take_policy(*policy_);
   controller_.ask_again();
   tick_posted_ = true;
   post({});  // a tick: whatever the journal left open is decided now
@@ -194,6 +195,11 @@ void Brain::end() {
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
+  {
+    std::unique_lock lock(mutex_);
+    thinks_no_more_ = true;
+    give_snapshots(lock);
+  }
   // Steps under way may still want to keep an image.
   static_cast<void>(journal_.flush(5));
   if (image_thread_.joinable()) image_thread_.join();
@@ -246,7 +252,8 @@ void Brain::take_inbox(std::unique_lock<std::mutex>& lock) {
   std::vector<Arrived> inbox;
   inbox.swap(inbox_);
   for (const Arrived& arrived : inbox) {
-    if (arrived.record->event.kind == EventKind::kTick) tick_posted_ = false;
+    const bool tick = arrived.policy == nullptr && arrived.record->event.kind == EventKind::kTick;
+    if (tick) tick_posted_ = false;
   }
   lock.unlock();
   const std::int64_t before = monotonic_ns();
@@ -265,8 +272,9 @@ void Brain::think() {
     const Seconds sleep =
         std::clamp(controller_.next_wake() - journal_.now(), 0.0005, kLongestSleep);
     wake_.wait_for(lock, std::chrono::duration<double>(tick_posted_ ? kLongestSleep : sleep),
-                   [&] { return stop_ || !inbox_.empty(); });
+                   [&] { return stop_ || !inbox_.empty() || !snapshots_.empty(); });
     if (!stop_ && !inbox_.empty()) take_inbox(lock);
+    if (!stop_) give_snapshots(lock);
   }
 }
 
@@ -281,6 +289,7 @@ void Brain::turn() {
     lock.lock();
   }
   if (!inbox_.empty()) take_inbox(lock);
+  give_snapshots(lock);
 }
 
 void Brain::round(std::vector<Arrived> inbox) {

@@ -42,8 +42,8 @@ struct BrainOptions {
 class Brain : public EventSink, private Executor, private weft::Journal {
  public:
   // Requires: everything outlives this.
-  Brain(const Cluster& cluster, const Policy& policy, DurableJournal& journal, Board& board,
-        Hands& hands, BrainOptions options);
+  Brain(const Cluster& cluster, std::shared_ptr<const Policy> policy, DurableJournal& journal,
+        Board& board, Hands& hands, BrainOptions options);
   ~Brain() override;
 
   // Folds what the journal holds; no policy is called. Call once, before begin().
@@ -60,6 +60,19 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   void turn();
   // What is told here of all that happens from now on; null: nobody.
   void set_listener(weft::Journal* listener) { listener_ = listener; }
+  // A copy of the controller's state, and who decides; `then` is called on the controller's thread
+  // between two rounds, with nothing in it when that has ended. From any thread.
+  struct Snapshot {
+    std::string image;
+    Seconds at = 0;
+    std::shared_ptr<const Policy> policy;
+  };
+  void ask_snapshot(std::function<void(Snapshot)> then);
+  // From now on another policy decides; every job is new to it. Durable before it happens; replay
+  // does it at the same event. `text` as TermRecord keeps it. From any thread.
+  void change_policy(std::shared_ptr<const Policy> policy, const std::string& text,
+                     std::function<void(const Status&)> done);
+  std::string policy_name() const;
   const Controller& controller() const { return controller_; }
   Seconds next_wake() { return controller_.next_wake(); }
 
@@ -85,6 +98,7 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   struct Arrived {
     std::uint64_t seq = 0;
     std::shared_ptr<const EventRecord> record;
+    std::shared_ptr<const Policy> policy = nullptr;  // in place of an event: it takes over
   };
   // Executor and Journal of the controller.
   void execute(const Command& command) override;
@@ -101,6 +115,8 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   void think();
   void tick_if_due(std::unique_lock<std::mutex>& lock);
   void take_inbox(std::unique_lock<std::mutex>& lock);
+  void give_snapshots(std::unique_lock<std::mutex>& lock);
+  void take_over(std::shared_ptr<const Policy> policy);
   void round(std::vector<Arrived> inbox);
   void commit_step();
   void keep(std::shared_ptr<const KeptImage> image);
@@ -110,7 +126,7 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   Board& board_;
   Hands& hands_;
   BrainOptions options_;
-  const Policy& policy_;
+  std::shared_ptr<const Policy> policy_;  // shared with copies of the state; changed under mutex_
   Controller controller_;
 
   // Of the thread that thinks.
@@ -126,7 +142,8 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   std::condition_variable wake_;
   std::vector<Arrived> inbox_;
   std::map<JobId, Event> reports_;
-  bool stop_ = false, tick_posted_ = false;
+  std::vector<std::function<void(Snapshot)>> snapshots_;  // asked for
+  bool stop_ = false, tick_posted_ = false, thinks_no_more_ = false;
   Health health_;
   std::atomic<bool> image_under_way_ = false;
   std::thread thread_, image_thread_;

@@ -87,7 +87,7 @@ class BrainTest : public testing::Test {
     board_ = std::make_unique<Board>(cluster_);
     options_.cluster_text = cluster_.text;
     options_.policy_text = "backfill";
-    brain_ = std::make_unique<Brain>(cluster_, *policy_, *journal_, *board_, world_, options_);
+    brain_ = std::make_unique<Brain>(cluster_, policy_, *journal_, *board_, world_, options_);
     const Status recovered = brain_->recover();
     if (!recovered.ok()) return recovered;
     journal_->begin(nullptr);
@@ -137,7 +137,7 @@ class BrainTest : public testing::Test {
 
   std::string folder_;
   Cluster cluster_;
-  std::unique_ptr<Policy> policy_;
+  std::shared_ptr<const Policy> policy_;
   PretendedWorld world_;
   BrainOptions options_;
   std::unique_ptr<DurableJournal> journal_;
@@ -302,6 +302,44 @@ TEST_F(BrainTest, AJournalOfFormat1Opens) {
   down();
   ASSERT_TRUE(up().ok());
   EXPECT_EQ(board_->size(), 7u);
+}
+
+TEST_F(BrainTest, AnotherPolicyTakesOverAndReplayKnowsWhen) {
+  ASSERT_TRUE(up().ok());
+  submit("wide", 4);
+  submit("wider", 4);
+  submit("narrow", 1);
+  ASSERT_TRUE(eventually([&] { return standing("wide") == JobStanding::kRunning; }));
+  std::promise<bool> durable;
+  brain_->change_policy(assemble(*find_policy("fifo")).value(), "fifo",
+                        [&](const Status& status) { durable.set_value(status.ok()); });
+  ASSERT_TRUE(durable.get_future().get());
+  ASSERT_TRUE(eventually([&] { return brain_->policy_name() == "fifo"; }));
+  world_.finish(0, 1);
+  ASSERT_TRUE(eventually([&] { return standing("wider") == JobStanding::kRunning; }));
+  submit("late", 1);
+  down();
+  auto found = replay(folder_);
+  ASSERT_TRUE(found.ok()) << found.error().text();
+  EXPECT_TRUE(found->same()) << found->differs_at << ": " << found->how;
+  EXPECT_EQ(found->terms, 1u) << "it was one controller";
+  ASSERT_TRUE(up().ok()) << "what both decided is folded without either";
+  EXPECT_EQ(standing("wider"), JobStanding::kRunning);
+}
+
+TEST_F(BrainTest, GivesCopiesOfItsState) {
+  ASSERT_TRUE(up().ok());
+  submit("a", 4);
+  ASSERT_TRUE(eventually([&] { return standing("a") == JobStanding::kRunning; }));
+  std::promise<Brain::Snapshot> taken;
+  brain_->ask_snapshot([&](Brain::Snapshot s) { taken.set_value(std::move(s)); });
+  const Brain::Snapshot snapshot = taken.get_future().get();
+  EXPECT_EQ(snapshot.policy->name(), "backfill");
+  EXPECT_FALSE(snapshot.image.empty());
+  brain_->end();
+  std::promise<Brain::Snapshot> late;
+  brain_->ask_snapshot([&](Brain::Snapshot s) { late.set_value(std::move(s)); });
+  EXPECT_TRUE(late.get_future().get().image.empty()) << "answered, with nothing";
 }
 
 TEST_F(BrainTest, AnotherClusterIsRefused) {

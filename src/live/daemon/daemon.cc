@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "live/daemon/node_networks.h"
 #include "live/daemon/queue_quotas.h"
+#include "live/daemon/recorded.h"
 #include "live/job/job_json.h"
 
 #include <nlohmann/json.hpp>
@@ -96,11 +97,11 @@ Status Daemon::open(DaemonOptions options) {
   lock_ = *lock;
   if (const Status known = open_secret(); !known.ok()) return known;
   cluster_ = std::move(options.cluster);
-  policy_ = std::move(options.policy);
 
   auto journal = DurableJournal::open(store_);
   if (!journal.ok()) return journal.error();
   journal_ = std::move(*journal);
+  if (const Status chosen = choose_policy(options); !chosen.ok()) return chosen;
   board_ = std::make_unique<Board>(cluster_);
   FleetOptions fleet;
   fleet.address = fmt::format("127.0.0.1:{}", kept_port());
@@ -129,14 +130,30 @@ Status Daemon::open(DaemonOptions options) {
   brain_->begin();
   if (const Status known = tokens_.open(path_in(store_, "tokens")); !known.ok()) return known;
   usage_ = std::make_unique<UsageBook>(cluster_, store_);
-  api_ = std::make_unique<Api>(
-      ApiParts{cluster_, *brain_, *board_, *fleet_, *journal_, tenants_, tokens_, *usage_,
-               options.policy_text, path_in(store_, "logs"), [this] { asked_to_stop_ = true; }});
+  if (options.forecaster != nullptr) {
+    forecasts_ = std::make_unique<Forecasts>(*brain_, options.forecaster);
+  }
+  api_ = std::make_unique<Api>(ApiParts{cluster_, *brain_, *board_, *fleet_, *journal_, tenants_,
+                                        tokens_, *usage_, path_in(store_, "logs"),
+                                        [this] { asked_to_stop_ = true; }, forecasts_.get()});
   auto server = HttpServer::open(
       {socket_of(store_), options.listen, options.certificate, options.key}, *api_);
   if (!server.ok()) return server.error();
   server_ = std::move(*server);
   return start_agents(options);
+}
+
+Status Daemon::choose_policy(DaemonOptions& options) {
+  if (options.policy == nullptr) {
+    const auto last = journal_->last_of(RecordKind::kTerm);
+    const auto term = last ? from_bytes<TermRecord>(last->body) : std::nullopt;
+    options.policy_text = term ? term->policy : kUsualPolicy;
+    auto policy = policy_of_text(options.policy_text);
+    if (!policy.ok()) return policy.error();
+    options.policy = std::move(*policy);
+  }
+  policy_ = std::move(options.policy);
+  return {};
 }
 
 Status Daemon::recover(const DaemonOptions& options) {
@@ -147,7 +164,7 @@ Status Daemon::recover(const DaemonOptions& options) {
   brain.image_every = options.image_every;
   brain.by_hand = options.other_world.has_value();
   Hands& hands = options.other_world ? *options.other_world->hands : *fleet_;
-  brain_ = std::make_unique<Brain>(cluster_, *policy_, *journal_, *board_, hands, brain);
+  brain_ = std::make_unique<Brain>(cluster_, policy_, *journal_, *board_, hands, brain);
   if (const Status recovered = brain_->recover(); !recovered.ok()) return recovered;
   if (const Status fits = check_numbers(options.queues, *board_); !fits.ok()) return fits;
   for (std::size_t i = 0; i < options.queues.size(); ++i) {
@@ -228,6 +245,7 @@ Daemon::~Daemon() {
   if (server_ != nullptr) server_->stop();
   if (fleet_ != nullptr) fleet_->end();
   if (brain_ != nullptr) brain_->end();
+  forecasts_.reset();
   journal_.reset();  // its thread calls the others
   server_.reset();
   api_.reset();

@@ -10,6 +10,7 @@
 #include "live/daemon/api.h"
 #include "live/daemon/brain.h"
 #include "live/daemon/fleet.h"
+#include "live/daemon/forecasts.h"
 #include "live/daemon/holds.h"
 #include "live/daemon/local_agents.h"
 #include "live/http/server.h"
@@ -27,6 +28,7 @@ struct DaemonOptions {
   std::string store;  // folder
   Cluster cluster;
   std::string cluster_text;  // as the journal keeps it
+  // Null: the one that was last in force on this store, or else the usual one.
   std::unique_ptr<Policy> policy;
   std::string policy_text;
   std::string program;  // version
@@ -42,7 +44,10 @@ struct DaemonOptions {
   std::optional<OtherWorld> other_world;
   // TCP beside the unix socket: host:port, and files for TLS. Empty: none.
   std::string listen, certificate, key;
+  std::shared_ptr<const Forecaster> forecaster = nullptr;  // shared with whoever made it; or none
 };
+
+inline constexpr const char* kUsualPolicy = "backfill";
 
 // Files of a store.
 std::string socket_of(const std::string& store);
@@ -65,6 +70,7 @@ class Daemon {
   const std::string& secret_file() const { return secret_file_; }
   std::uint64_t term() const { return journal_->term(); }
   std::size_t jobs() const { return board_->size(); }
+  std::string policy_name() const { return brain_->policy_name(); }
   Brain& brain() { return *brain_; }
   DurableJournal& journal() { return *journal_; }
   std::string url() const { return server_->url(); }  // empty: no TCP
@@ -75,6 +81,7 @@ class Daemon {
   Status open_secret();
   Status recover(const DaemonOptions& options);
   void give_up_failed(const EventRecord& record);
+  Status choose_policy(DaemonOptions& options);
   Status start_agents(const DaemonOptions& options);
   int kept_port() const;
 
@@ -82,7 +89,7 @@ class Daemon {
   int lock_ = -1;
   runtime::Secret secret_;
   Cluster cluster_;
-  std::unique_ptr<Policy> policy_;
+  std::shared_ptr<const Policy> policy_;  // with the brain, which may exchange it
   std::atomic<bool> asked_to_stop_ = false, over_ = false;
   std::mutex mutex_;
   Error why_over_;
@@ -93,6 +100,7 @@ class Daemon {
   std::unique_ptr<DurableJournal> journal_;
   std::unique_ptr<Holds> holds_;
   std::unique_ptr<Brain> brain_;
+  std::unique_ptr<Forecasts> forecasts_;
   Tenants tenants_;
   Tokens tokens_;
   std::unique_ptr<UsageBook> usage_;

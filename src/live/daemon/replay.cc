@@ -9,9 +9,8 @@
 
 #include "base/files.h"
 #include "control/controller.h"
+#include "live/daemon/recorded.h"
 #include "live/store/records.h"
-#include "model/cluster_yaml.h"
-#include "policy/composition.h"
 
 namespace weft::live {
 namespace {
@@ -31,20 +30,6 @@ std::string shown(const KeptCommand& c) {
                      c.epoch, c.number, devices);
 }
 
-// As recorded: a name or shorthand, or a file's whole text.
-Result<Cluster> cluster_of(const std::string& text) {
-  if (text.find('\n') == std::string::npos) return parse_cluster_shorthand(text);
-  return parse_cluster_yaml({"the journal's cluster", text});
-}
-
-Result<std::unique_ptr<Policy>> policy_of(const std::string& text) {
-  const auto composition = text.find('\n') == std::string::npos
-                               ? find_policy(text)
-                               : parse_composition(text, "the journal's policy");
-  if (!composition.ok()) return composition.error();
-  return assemble(*composition);
-}
-
 class Replayer : private Executor, private weft::Journal {
  public:
   Status take(const Record& record) {
@@ -59,7 +44,7 @@ class Replayer : private Executor, private weft::Journal {
         auto event = from_bytes<EventRecord>(record.body);
         if (!event) return unreadable(record.seq, "event");
         if (event->event.at != record.at) differ(record.seq, "its time was changed");
-        pending_.push_back({record.seq, std::move(event->event)});
+        pending_.push_back({record.seq, std::move(event->event), nullptr});
         return {};
       }
       case RecordKind::kStep:
@@ -74,6 +59,7 @@ class Replayer : private Executor, private weft::Journal {
   struct Pending {
     std::uint64_t seq = 0;
     Event event;
+    std::unique_ptr<Policy> policy = nullptr;  // in place of an event: it takes over
   };
 
   void execute(const Command&) override {}
@@ -83,10 +69,15 @@ class Replayer : private Executor, private weft::Journal {
   Status begin_term(const Record& record) {
     const auto term = from_bytes<TermRecord>(record.body);
     if (!term) return unreadable(record.seq, "term");
-    auto policy = policy_of(term->policy);
+    auto policy = policy_of_text(term->policy);
     if (!policy.ok()) return policy.error();
+    if (term->term == last_term_) {  // it goes on, under another policy
+      pending_.push_back({record.seq, {}, std::move(*policy)});
+      return {};
+    }
+    last_term_ = term->term;
     if (controller_ == nullptr) {
-      auto cluster = cluster_of(term->cluster);
+      auto cluster = cluster_of_text(term->cluster);
       if (!cluster.ok()) return cluster.error();
       cluster_ = std::move(*cluster);
       Executor& no_one = *this;
@@ -128,6 +119,11 @@ class Replayer : private Executor, private weft::Journal {
     decision_.reset();
     std::size_t taken = 0;
     for (; taken < pending_.size() && pending_[taken].seq <= recorded->through; ++taken) {
+      if (auto& policy = pending_[taken].policy; policy != nullptr) {
+        controller_->take_policy(*policy);
+        policy_ = std::move(policy);
+        continue;
+      }
       if (!tell(pending_[taken].event)) {
         differ(pending_[taken].seq, "its time is before that of the event before it");
         return {};
@@ -169,6 +165,7 @@ class Replayer : private Executor, private weft::Journal {
   }
 
   Cluster cluster_;
+  std::uint64_t last_term_ = 0;
   std::unique_ptr<Policy> policy_;
   std::unique_ptr<Controller> controller_;
   std::vector<Pending> pending_;

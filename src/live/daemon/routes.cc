@@ -149,6 +149,8 @@ const std::vector<Route>& routes() {
        Need::kOwner,
        job_log,
        {{"rank", kNumber}, {"offset", kNumber}, {"replica", kText}}},
+      {"GET", "/v1/jobs/{job}/explain", Need::kUser, explain_job},
+      {"POST", "/v1/policy", Need::kAdmin, set_policy, {}, kJobBody},
       {"GET", "/v1/nodes", Need::kUser, list_nodes},
       {"POST", "/v1/nodes/{node}/drain", Need::kOperator, drain_node},
       {"POST", "/v1/nodes/{node}/undrain", Need::kOperator, undrain_node},
@@ -218,9 +220,8 @@ bool ApiCall::flag(const std::string& name) const {
 }
 
 Api::Api(ApiParts parts) : parts_(std::move(parts)) {
-  for (const JobView& job : parts_.board.jobs([](const JobView&) { return true; })) {
-    parts_.tenants.number_of(job.queue, job.tenant);
-  }
+  parts_.board.each(
+      [this](const JobView& job) { parts_.tenants.number_of(job.queue, job.tenant); });
 }
 
 Admission Api::admit(const HttpHead& head) {

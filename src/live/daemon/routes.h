@@ -68,6 +68,9 @@ void write_note(ApiParts&, const ApiCall&);
 void reserve_node(ApiParts&, const ApiCall&);
 void open_node(ApiParts&, const ApiCall&);
 void notice_node(ApiParts&, const ApiCall&);
+// api_forecast.cc
+void explain_job(ApiParts&, const ApiCall&);
+void set_policy(ApiParts&, const ApiCall&);
 // api_health.cc
 void list_events(ApiParts&, const ApiCall&);
 void status(ApiParts&, const ApiCall&);

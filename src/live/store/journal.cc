@@ -121,6 +121,15 @@ Status DurableJournal::read(std::uint64_t after_seq,
   return read_records(*database_, folder_, after_seq, each);
 }
 
+std::optional<Record> DurableJournal::last_of(RecordKind kind) {
+  Statement row(*database_,
+                "SELECT seq, at, body FROM records WHERE kind = ? ORDER BY seq DESC LIMIT 1");
+  row.bind(1, static_cast<std::int64_t>(kind));
+  if (!row.step()) return std::nullopt;
+  return Record{static_cast<std::uint64_t>(row.number(0)), kind, row.real(1),
+                std::string(row.bytes(2))};
+}
+
 void DurableJournal::begin(std::function<void(const Error&)> on_end,
                            std::function<Seconds()> clock) {
   const std::lock_guard lock(mutex_);

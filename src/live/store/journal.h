@@ -70,6 +70,8 @@ class DurableJournal {
   // For recovery, before the first append: the newest image that is whole, and records in order.
   std::optional<KeptImage> newest_image();
   Status read(std::uint64_t after_seq, const std::function<Status(const Record&)>& each);
+  // The newest record of a kind, if there is one.
+  std::optional<Record> last_of(RecordKind kind);
   std::uint64_t last_seq() const;
 
   // Starts the clock, not before the last record's time, and the writing thread. `on_end` is called

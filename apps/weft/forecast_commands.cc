@@ -1,0 +1,225 @@
+#include "forecast_commands.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "daemon_client.h"
+#include "demand.h"
+#include "live/daemon/daemon.h"
+#include "live/daemon/recorded.h"
+#include "live/job/job_text.h"
+#include "sim/engine.h"
+#include "sim_output.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Arguments {
+  std::string store, job, policy, cluster, since, what, file;
+  bool json = false, dry_run = false, users = false;
+};
+
+int refuse(const char* verb, const Error& error, int code = kExitBadInput) {
+  fmt::print(stderr, "weft {}: {}\n", verb, error.text());
+  return code;
+}
+
+// A file's whole text, or the name as it was given.
+Result<std::string> policy_text(const std::string& given) {
+  constexpr std::uint64_t kMostBytes = 1 << 20;
+  if (!is_file(given)) return given;
+  return read_file(given, kMostBytes);
+}
+
+std::string in_words(const Json& at, const Json& now) {
+  if (!at.is_number()) return "not known";
+  const double left = at.get<double>() - now.get<double>();
+  if (left <= 0) return "now";
+  return left < 600 ? fmt::format("in {:.0f} s", left) : fmt::format("in {:.1f} h", left / kHour);
+}
+
+int run_explain(const Arguments& a) {
+  DaemonClient client(a.store);
+  const auto answer = client.ask("GET", "/v1/jobs/" + in_path(a.job) + "/explain");
+  if (!answer.ok()) {
+    const bool unknown = answer.error().kind == ErrorKind::kNotFound;
+    return refuse("explain", answer.error(), unknown ? kExitNo : kExitBadInput);
+  }
+  if (a.json) {
+    fmt::print("{}\n", answer->dump());
+    return kExitDone;
+  }
+  const auto text = [&](const char* key) { return answer->at(key).get<std::string>(); };
+  fmt::print("{}: {} under {}\n", text("name"), text("state"), text("policy"));
+  if (!answer->contains("needs_s")) return kExitDone;
+  if (answer->at("why").is_string()) {
+    const int ahead = answer->value("ahead", 0);
+    fmt::print("  why it waits: {}{}\n", text("why"),
+               ahead > 0 ? fmt::format("; {} jobs ahead", ahead) : "");
+  }
+  const Json& now = answer->at("now_s");
+  if (answer->at("predicted_rejected")) {
+    fmt::print("  the policy is going to reject it\n");
+  } else {
+    fmt::print("  predicted start: {}; end: {}{}\n", in_words(answer->at("predicted_start_s"), now),
+               in_words(answer->at("predicted_end_s"), now),
+               answer->at("forecast_whole") ? "" : " (the forecast ended early)");
+  }
+  fmt::print("  it is believed to need {:.0f} s more, from {}; the state is {:.1f} s old\n",
+             answer->at("needs_s").get<double>(), text("estimate_from"),
+             answer->at("state_age_s").get<double>());
+  return kExitDone;
+}
+
+Result<Demand> demand_of(const Arguments& a) {
+  DemandOptions options;
+  options.users = a.users;
+  if (!a.since.empty()) {
+    const auto last = live::parse_duration(a.since);
+    if (!last) {
+      return Error{ErrorKind::kInvalidInput, fmt::format("--since is '{}'", a.since),
+                   fmt::format("it must be {}", live::kDurationWanted)};
+    }
+    options.last_s = *last;
+  }
+  return read_demand(a.store.empty() ? live::default_store() : a.store, options);
+}
+
+std::string left_out(const Demand& demand) {
+  return fmt::format(
+      "{} jobs have not ended and are taken to need what was believed of them; {} were left out\n",
+      demand.unfinished, demand.left_out);
+}
+
+int run_whatif(const Arguments& a) {
+  auto demand = demand_of(a);
+  if (!demand.ok()) return refuse("whatif", demand.error());
+  if (!a.cluster.empty()) {
+    auto cluster = read_cluster(a.cluster);
+    if (!cluster.ok()) return refuse("whatif", cluster.error());
+    if (cluster->types.size() < demand->cluster.types.size()) {
+      return refuse("whatif", {ErrorKind::kInvalidInput,
+                               fmt::format("--cluster {} has fewer device types than the journal's",
+                                           a.cluster),
+                               "jobs name types of the cluster they were submitted to"});
+    }
+    demand->cluster = std::move(*cluster);
+  }
+  const auto other = policy_text(a.policy);
+  if (!other.ok()) return refuse("whatif", other.error());
+  std::vector<RunResult> results;
+  for (const std::string& text : {demand->policy, *other}) {
+    if (!results.empty() && text == demand->policy) continue;
+    auto policy = live::policy_of_text(text);
+    if (!policy.ok()) return refuse("whatif", policy.error());
+    SimRequest request;
+    request.cluster = &demand->cluster;
+    request.trace = &demand->trace;
+    request.policy = policy->get();
+    request.options.estimates.kind = EstimateMode::Kind::kUser;
+    auto result = simulate(request);
+    if (!result.ok()) return refuse("whatif", result.error());
+    results.push_back(std::move(*result));
+  }
+  const std::vector<double> loads(results.size(), 1.0);
+  if (a.json) {
+    fmt::print("{}", runs_json(results, loads, demand->trace));
+    return kExitDone;
+  }
+  const std::vector<RunGroup> groups = group_by_seed(results, loads);
+  fmt::print("{} jobs of {} on {}: {} devices; estimates: {}\n{}\n{}\n{}\n",
+             demand->trace.jobs.size(), demand->trace.path, demand->cluster.text,
+             demand->cluster.device_count(), results.front().estimates, left_out(*demand),
+             comparison_table(groups).text(), verdict(groups));
+  return kExitDone;
+}
+
+int run_export(const Arguments& a) {
+  const auto demand = demand_of(a);
+  if (!demand.ok()) return refuse("export", demand.error());
+  const std::string text = trace_yaml(demand->trace, demand->cluster);
+  if (a.file.empty()) {
+    fmt::print("{}", text);
+  } else if (const Status written = write_file_atomically(a.file, text); !written.ok()) {
+    return refuse("export", written.error());
+  }
+  if (a.json && !a.file.empty()) {
+    const Json json = {{"jobs", demand->trace.jobs.size()},
+                       {"unfinished", demand->unfinished},
+                       {"left_out", demand->left_out},
+                       {"file", a.file}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print(stderr, "weft export: {} jobs; {}", demand->trace.jobs.size(), left_out(*demand));
+  }
+  return kExitDone;
+}
+
+int run_policy(const Arguments& a) {
+  const auto text = policy_text(a.policy);
+  if (!text.ok()) return refuse("policy", text.error());
+  DaemonClient client(a.store);
+  const auto answer =
+      client.ask("POST", "/v1/policy", Json{{"policy", *text}, {"dry_run", a.dry_run}});
+  if (!answer.ok()) return refuse("policy", answer.error());
+  if (a.json) {
+    fmt::print("{}\n", answer->dump());
+    return kExitDone;
+  }
+  if (!a.dry_run) {
+    fmt::print("{} decides from now on\n", answer->at("policy").get<std::string>());
+    return kExitDone;
+  }
+  for (const char* what : {"stopped", "changed", "started", "rejected"}) {
+    for (const Json& job : answer->at(what)) {
+      fmt::print("would be {}: {} {}\n", what, job.at("uuid").get<std::string>(),
+                 job.at("name").get<std::string>());
+    }
+  }
+  fmt::print("{} instead of {}: {} jobs would be stopped, {} moved, {} started\n",
+             answer->at("policy").get<std::string>(), answer->at("instead_of").get<std::string>(),
+             answer->at("stopped").size(), answer->at("changed").size(),
+             answer->at("started").size());
+  return kExitDone;
+}
+
+}  // namespace
+
+std::vector<Verb> add_forecast_commands(CLI::App& app) {
+  std::vector<Verb> verbs;
+  const auto add = [&](const char* name, const char* says, int (*run)(const Arguments&)) {
+    const auto a = std::make_shared<Arguments>();
+    CLI::App* verb = app.add_subcommand(name, says);
+    verb->add_option("--store", a->store,
+                     "folder of the daemon's journal (WEFT_HOME, or a usual place)");
+    verb->add_flag("--json", a->json, "print JSON");
+    verbs.push_back({verb, [a, run] { return run(*a); }});
+    return std::pair{verb, a};
+  };
+  constexpr const char* kSince = "only jobs submitted within so long before the end: 24h, 7d (all)";
+  const auto [explain, e] = add("explain", "why a job waits, and when it will run", run_explain);
+  explain->add_option("job", e->job, "uuid, its beginning, or name")->required();
+  const auto [whatif, w] =
+      add("whatif", "the journal's jobs under another policy, simulated", run_whatif);
+  whatif->add_option("--policy", w->policy, "by name or YAML file")->required();
+  whatif->add_option("--cluster", w->cluster, "another than the journal's: 4x2 or a YAML file");
+  whatif->add_option("--since", w->since, kSince);
+  const auto [exported, x] =
+      add("export", "the journal's jobs as a trace for weft sim", run_export);
+  exported->add_option("what", x->what, "trace")->required()->check(CLI::IsMember({"trace"}));
+  exported->add_option("file", x->file, "to write, named .yaml (standard output)");
+  exported->add_option("--since", x->since, kSince);
+  exported->add_flag("--users", x->users, "put who submitted a job before its name");
+  const auto [policy, p] = add("policy", "let another policy decide", run_policy);
+  policy->add_option("verb", p->what, "set")->required()->check(CLI::IsMember({"set"}));
+  policy->add_option("policy", p->policy, "by name or YAML file")->required();
+  policy->add_flag("--dry-run", p->dry_run, "only say what it would change at once");
+  return verbs;
+}
+
+}  // namespace weft
