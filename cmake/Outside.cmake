@@ -152,7 +152,8 @@ function(weft_benchmarks)
   endif()
   find_package(benchmark REQUIRED CONFIG)
   outside_view(bench view libraries)
-  file(CREATE_LINK "${CMAKE_SOURCE_DIR}/tests" "${view}/tests" SYMBOLIC)  # a daemon's simulated world
+  # For a daemon's simulated world.
+  file(CREATE_LINK "${CMAKE_SOURCE_DIR}/tests" "${view}/tests" SYMBOLIC)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     add_executable(bench_${name} "${source}")

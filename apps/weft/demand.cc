@@ -41,6 +41,7 @@ class DemandReader {
                        ""};
     switch (record.kind) {
       case RecordKind::kNothing:
+      case RecordKind::kNote:
         return {};
       case RecordKind::kTerm: {
         const auto term = from_bytes<TermRecord>(record.body);

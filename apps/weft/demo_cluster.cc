@@ -1,10 +1,6 @@
 #include "demo_cluster.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,8 +9,7 @@
 #include "live/daemon/daemon.h"
 #include "live/http/poll.h"
 #include "rank_processes.h"
-
-extern char** environ;
+#include "runtime/launch/environment.h"
 
 namespace weft {
 namespace {
@@ -22,22 +17,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kStartLooks = 300, kEndLooks = 100;  // tenths of a second
-
-Result<pid_t> spawn(std::vector<std::string> words, const std::string& log) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&files, 1, 2);
-  pid_t pid = -1;
-  const int failed =
-      posix_spawn(&pid, words[0].c_str(), &files, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (failed == 0) return pid;
-  return Error{ErrorKind::kIo, fmt::format("{} cannot be started", words[0]), ""};
-}
 
 }  // namespace
 
@@ -62,9 +41,10 @@ Result<std::unique_ptr<DemoCluster>> DemoCluster::start(const std::string& folde
                                     "--store",     cluster->store_};
   if (park.shaped) words.push_back("--namespaces");
   const std::string log = path_in(folder, "daemon.log");
-  const auto pid = spawn(words, log);
-  if (!pid.ok()) return pid.error();
-  cluster->daemon_ = *pid;
+  auto daemon = runtime::ChildProcess::start(
+      {words[0], words, runtime::full_environment({}, {}), log, log, std::nullopt});
+  if (!daemon.ok()) return daemon.error();
+  cluster->daemon_.emplace(std::move(*daemon));
   if (live::poll_until([&] { return cluster->all_here(); }, kStartLooks)) return cluster;
   const auto said = read_file(log, 4096);
   return Error{ErrorKind::kIo, "the demo's daemon and its nodes did not come up within 30 s",
@@ -92,7 +72,7 @@ Result<Json> DemoCluster::ask(const std::string& method, const std::string& targ
 }
 
 DemoCluster::~DemoCluster() {
-  if (daemon_ <= 0) return;
+  if (!daemon_) return;
   const auto jobs = ask("GET", "/v1/jobs");
   if (jobs.ok()) {
     for (const Json& job : jobs->at("jobs")) {
@@ -106,11 +86,9 @@ DemoCluster::~DemoCluster() {
         kEndLooks);
   }
   static_cast<void>(ask("POST", "/v1/down"));
-  const bool gone =
-      live::poll_until([&] { return waitpid(daemon_, nullptr, WNOHANG) != 0; }, kEndLooks);
-  if (gone) return;
-  kill(daemon_, SIGKILL);
-  waitpid(daemon_, nullptr, 0);
+  if (live::poll_until([&] { return daemon_->reap().has_value(); }, kEndLooks)) return;
+  daemon_->kill_here();
+  live::poll_until([&] { return daemon_->reap().has_value(); }, kEndLooks);
 }
 
 }  // namespace weft

@@ -1,15 +1,15 @@
 // A daemon with local nodes, run for a while by `weft demo`.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "demo_plan.h"
 #include "live/http/client.h"
+#include "runtime/launch/child_process.h"
 
 namespace weft {
 
@@ -34,7 +34,7 @@ class DemoCluster {
   bool all_here();
 
   std::string folder_, store_;
-  pid_t daemon_ = -1;
+  std::optional<runtime::ChildProcess> daemon_;
   live::HttpClient client_;
 };
 

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/stopwatch.h"
 #include "demo_report.h"
+#include "option_checks.h"
 #include "rank_processes.h"
 
 namespace weft {
@@ -22,6 +23,7 @@ using Json = nlohmann::json;
 struct DemoArguments {
   std::string report = "demo-report.html", folder;
   bool json = false;
+  std::uint64_t seed = 0;  // 0: another each time
 };
 
 int refuse(const Error& error) {
@@ -91,6 +93,8 @@ Result<DemoSummary> run_all(const DemoArguments& a, const std::string& folder) {
                "weft demo: without root links are not shaped and processors not divided: only "
                "Weft's own runtime is paced, and plain jobs run on it too\n");
   }
+  summary.seed = a.seed != 0 ? a.seed : static_cast<std::uint64_t>(monotonic_ns()) % 1'000'000;
+  fmt::print(stderr, "the moments at which ranks die have seed {}\n", summary.seed);
   Calibration calibration;
   for (const DemoStyle& style : demo_styles()) {
     const std::string place = path_in(folder, style.name);
@@ -105,6 +109,7 @@ Result<DemoSummary> run_all(const DemoArguments& a, const std::string& folder) {
     }
     LiveTable table(style.name, a.json);
     auto run = demo_run(**cluster, style, summary.park, calibration, place,
+                        summary.seed + summary.runs.size(),
                         [&](const Json& jobs, Seconds now) { table.show(jobs, now); });
     if (!run.ok()) return run.error();
     summary.runs.push_back(std::move(*run));
@@ -149,6 +154,8 @@ Verb add_demo_command(CLI::App& app) {
   verb->add_option("--report", a->report, "HTML page to write (demo-report.html)");
   verb->add_option("--dir", a->folder, "keep stores and logs in this folder");
   verb->add_flag("--json", a->json, "print JSON");
+  verb->add_option("--seed", a->seed, "of the moments at which ranks die (another each time)")
+      ->check(whole_number_from(0, 1'000'000));
   verb->footer(
       "Takes about five minutes. As root, nodes have networks of their own and fixed shares of "
       "the\n"

@@ -18,10 +18,8 @@ Calibration measured() {
   c.met = 6;
   const std::map<std::string, double> compute = {{"small", 0.07}, {"medium", 0.09}, {"large", 0.1}};
   const std::map<std::string, double> whole = {{"small", 0.13}, {"medium", 0.35}, {"large", 0.82}};
-  const std::map<std::string, double> part = {{"ddp", 1},
-                                              {"none/bsp", 1},
-                                              {"int8/bsp", 0.3},
-                                              {"int8/local:period=4", 0.1}};
+  const std::map<std::string, double> part = {
+      {"ddp", 1}, {"none/bsp", 1}, {"int8/bsp", 0.3}, {"int8/local:period=4", 0.1}};
   for (const auto& [model, step] : compute) {
     c.rows.push_back({model, "alone", 1, 1, step});
     for (const auto& [way, share] : part) {
@@ -36,7 +34,8 @@ Calibration measured() {
 TEST(DemoPlan, DevicesLeaveAQuarterOfAProcessor) {
   for (const unsigned processors : {1u, 2u, 4u, 64u}) {
     const DemoPark park = demo_park(processors, true);
-    EXPECT_LE(park.nodes * park.devices * park.device_milli, 1000 * static_cast<int>(processors) - 250);
+    EXPECT_LE(park.nodes * park.devices * park.device_milli,
+              1000 * static_cast<int>(processors) - 250);
     const auto cluster = parse_cluster_yaml({"demo", park.yaml()});
     ASSERT_TRUE(cluster.ok()) << cluster.error().text();
     EXPECT_EQ(cluster->device_count(), 8u);
@@ -63,10 +62,9 @@ TEST(DemoPlan, EveryJobIsAcceptedWithItsProfile) {
       for (const DemoJob& job : demo_jobs()) {
         const live::JobSpec spec = demo_spec(job, style, park, "/tmp");
         auto submission = live::make_submission(spec, *cluster, 0, {});
-        ASSERT_TRUE(submission.ok()) << style.name << " " << job.name << ": "
-                                     << submission.error().text();
-        const auto profile =
-            live::profile_from_json(demo_profile(job, style, park, measured()));
+        ASSERT_TRUE(submission.ok())
+            << style.name << " " << job.name << ": " << submission.error().text();
+        const auto profile = live::profile_from_json(demo_profile(job, style, park, measured()));
         ASSERT_TRUE(profile.ok()) << profile.error().text();
         const Status applied = live::apply_profile(*profile, spec, *submission);
         EXPECT_TRUE(applied.ok()) << applied.error().text();

@@ -188,6 +188,7 @@ Json demo_json(const DemoSummary& summary) {
           {"gain", summary.gain(summary.last())},
           {"links_shaped", summary.park.shaped},
           {"took_s", summary.took},
+          {"seed", summary.seed},
           {"all_finished", summary.all_well()}};
 }
 

@@ -13,6 +13,7 @@ struct DemoSummary {
   DemoPark park;
   std::vector<DemoResult> runs;  // of demo_styles(), in order
   Seconds took = 0;
+  std::uint64_t seed = 0;
 
   const DemoResult& first() const { return runs.front(); }
   const DemoResult& last() const { return runs.back(); }

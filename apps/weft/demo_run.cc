@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <random>
 
 #include "base/files.h"
+#include "base/random.h"
 #include "live/http/poll.h"
 #include "live/job/job_json.h"
 #include "live/store/notes.h"
@@ -43,15 +43,14 @@ pid_t rank_process(const std::string& uuid) {
 class Run {
  public:
   Run(DemoCluster& cluster, const DemoStyle& style, const DemoPark& park,
-      const Calibration& calibration, std::string folder)
+      const Calibration& calibration, std::string folder, std::uint64_t seed)
       : cluster_(cluster),
         style_(style),
         park_(park),
         calibration_(calibration),
         folder_(std::move(folder)) {
-    std::random_device device;
     // Its moment: a share of its work.
-    fatal_share_ = std::uniform_real_distribution<double>(0.25, 0.75)(device);
+    fatal_share_ = Random(seed).uniform(0.25, 0.75);
   }
 
   Status forecast() {
@@ -227,8 +226,8 @@ Result<Calibration> demo_calibrate(DemoCluster& cluster, const DemoPark& park,
 
 Result<DemoResult> demo_run(DemoCluster& cluster, const DemoStyle& style, const DemoPark& park,
                             const Calibration& calibration, const std::string& folder,
-                            const DemoShow& show) {
-  Run run(cluster, style, park, calibration, folder);
+                            std::uint64_t seed, const DemoShow& show) {
+  Run run(cluster, style, park, calibration, folder, seed);
   if (const Status s = run.forecast(); !s.ok()) return s.error();
   if (const Status s = run.align(); !s.ok()) return s.error();
   if (!live::poll_until([&] { return run.tick(show); }, kRunLooks)) {

@@ -35,10 +35,10 @@ Result<Calibration> demo_calibrate(DemoCluster& cluster, const DemoPark& park,
                                    const std::string& folder);
 
 // `show` is called twice a second with all jobs as the daemon tells them and the time since the
-// first submission.
+// first submission. `seed`: of the moment at which a rank dies.
 using DemoShow = std::function<void(const nlohmann::json& jobs, Seconds now)>;
 Result<DemoResult> demo_run(DemoCluster& cluster, const DemoStyle& style, const DemoPark& park,
                             const Calibration& calibration, const std::string& folder,
-                            const DemoShow& show);
+                            std::uint64_t seed, const DemoShow& show);
 
 }  // namespace weft

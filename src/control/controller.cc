@@ -44,22 +44,7 @@ JobId Controller::handle(const Event& event) {
       progress(event);
       break;
     case EventKind::kWithdraw:
-      if (JobState& job = state_.jobs[event.job]; job.phase != Phase::kEnded) {
-        if (job.phase == Phase::kHeld) {
-          job.phase = Phase::kEnded;
-          break;
-        }
-        if (job.phase == Phase::kPlaced) {
-          state_.ledger.give(job.id, job.held);
-          job.held.clear();
-          --state_.placed;
-          job.phase = Phase::kWaiting;
-          ++state_.waiting;
-        }
-        close_interval(job);
-        end(job);
-        dispatch_.pursue(event.job);
-      }
+      withdraw(state_.jobs[event.job]);
       break;
     case EventKind::kLoad:
       load(event);
@@ -97,6 +82,24 @@ JobId Controller::handle(const Event& event) {
       break;
   }
   return event.job;
+}
+
+void Controller::withdraw(JobState& job) {
+  if (job.phase == Phase::kEnded) return;
+  if (job.phase == Phase::kHeld) {
+    job.phase = Phase::kEnded;
+    return;
+  }
+  if (job.phase == Phase::kPlaced) {
+    state_.ledger.give(job.id, job.held);
+    job.held.clear();
+    --state_.placed;
+    job.phase = Phase::kWaiting;
+    ++state_.waiting;
+  }
+  close_interval(job);
+  end(job);
+  dispatch_.pursue(job.id);
 }
 
 JobId Controller::submit(const Event& event) {

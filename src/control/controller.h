@@ -75,6 +75,7 @@ class Controller {
   JobId submit(const Event& event);
   // From now on the policy knows of it.
   void admit(JobState& job);
+  void withdraw(JobState& job);
   void hold_back(const Event& event);
   void lost(const Event& event);
   void close_node(const Event& event);

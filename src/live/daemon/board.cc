@@ -216,33 +216,36 @@ void Board::tell_of_job(const EventRecord& record) {
       v.why = record.why;
       pending_.erase(v.id);
       return add_line(e.at, v.identity.uuid, fmt::format("{} crashed: {}", v.name, record.why));
-    case EventKind::kOutcome: {
-      const auto pending = pending_.find(v.id);
-      if (e.epoch != v.epoch || pending == pending_.end() || pending->second.first != e.number) {
-        return;
-      }
-      const CommandKind kind = pending->second.second;
-      const bool done = e.outcome == Outcome::kDone;
-      if (kind == CommandKind::kStart && done) {
-        v.standing = JobStanding::kRunning;
-        v.started = std::min(v.started, e.at);
-        add_line(e.at, v.identity.uuid, v.name + " runs");
-      } else if (kind == CommandKind::kStart || (kind == CommandKind::kStop && done)) {
-        v.standing = JobStanding::kQueued;
-        v.held.clear();
-        if (kind == CommandKind::kStop) ++v.restarts;
-        if (!done) v.why = record.why;
-        if (done && !v.why.starts_with(kPreempted)) v.why = kPreempted;
-        add_line(e.at, v.identity.uuid,
-                 done ? v.name + " stopped, waits again"
-                      : fmt::format("{} could not start: {}", v.name, record.why));
-      }
-      pending_.erase(pending);
-      return;
-    }
+    case EventKind::kOutcome:
+      return tell_of_outcome(v, record);
     default:
       return;
   }
+}
+
+void Board::tell_of_outcome(JobView& v, const EventRecord& record) {
+  const Event& e = record.event;
+  const auto pending = pending_.find(v.id);
+  if (e.epoch != v.epoch || pending == pending_.end() || pending->second.first != e.number) {
+    return;
+  }
+  const CommandKind kind = pending->second.second;
+  const bool done = e.outcome == Outcome::kDone;
+  if (kind == CommandKind::kStart && done) {
+    v.standing = JobStanding::kRunning;
+    v.started = std::min(v.started, e.at);
+    add_line(e.at, v.identity.uuid, v.name + " runs");
+  } else if (kind == CommandKind::kStart || (kind == CommandKind::kStop && done)) {
+    v.standing = JobStanding::kQueued;
+    v.held.clear();
+    if (kind == CommandKind::kStop) ++v.restarts;
+    if (!done) v.why = record.why;
+    if (done && !v.why.starts_with(kPreempted)) v.why = kPreempted;
+    add_line(e.at, v.identity.uuid,
+             done ? v.name + " stopped, waits again"
+                  : fmt::format("{} could not start: {}", v.name, record.why));
+  }
+  pending_.erase(pending);
 }
 
 void Board::command(Seconds at, const Command& c) {

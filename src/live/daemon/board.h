@@ -132,6 +132,7 @@ class Board : public weft::Journal {
   JobView& view(JobId job) { return *views_[job]; }
   void add_line(Seconds at, const std::string& uuid, std::string what);
   void tell_of_job(const EventRecord& record);
+  void tell_of_outcome(JobView& view, const EventRecord& record);
   void end(JobView& view, Seconds at, JobStanding how, const std::string& why);
   static void forget_run(JobView& view);
   // Its replicas that have a part on the node are gone.

@@ -31,9 +31,9 @@ void ChoosePolicy::decide(Draft& draft, const Change& change, PolicyMemory& memo
   draft.wake_at(mine.next_round);
   if (!due && !change.nodes) {
     if (to_explain(state) != nullptr) {
-      explain_waiting(draft, PackedPlace(NodeOrder::kBest, true), 0,
-                      fmt::format("nothing is decided before the next round at {:.0f} s",
-                                  mine.next_round));
+      explain_waiting(
+          draft, PackedPlace(NodeOrder::kBest, true), 0,
+          fmt::format("nothing is decided before the next round at {:.0f} s", mine.next_round));
     }
     return;
   }

@@ -28,7 +28,7 @@ struct ChooseMemory : PolicyMemory {
   std::vector<Beliefs> beliefs;             // by job
   std::vector<double> price;                // of the last round: where the solver starts
   std::vector<std::uint32_t> node_devices;  // of the largest nodes, by type
-  Seconds next_round = -1;  // below 0: nothing was there to decide about
+  Seconds next_round = -1;                  // below 0: nothing was there to decide about
 };
 
 // Services have first claim on devices, as many as their load needs. Jobs that are not preemptible,
