@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/stopwatch.h"
 #include "live/store/journal.h"
 #include "tests/live/up_testing.h"
 
@@ -83,6 +84,16 @@ TEST(Daemon, JobsOutliveIt) {
   }
   EXPECT_EQ(up.weft("down").code, 0);
   for (const pid_t agent : agents) EXPECT_TRUE(wait_until([&] { return !lives(agent); })) << agent;
+}
+
+// Agents outlive their daemon, but not with its socket in their hands.
+TEST(Daemon, WhoAsksADeadOneIsToldSoAtOnce) {
+  Up up;
+  up.end(SIGKILL);
+  live::HttpClient client(live::socket_of(up.store()));
+  const std::int64_t begin = monotonic_ns();
+  EXPECT_FALSE(client.ask("GET", "/v1/status", "", 20).ok());
+  EXPECT_LT(monotonic_ns() - begin, 10'000'000'000);
 }
 
 TEST(Daemon, ADrainedNodeGetsNoNewWork) {

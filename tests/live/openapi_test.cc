@@ -98,6 +98,8 @@ TEST(OpenApi, AnswersAreAsItSays) {
   answers.expect(200, "GET", "/v1/jobs/{job}", "/v1/jobs/one");
   answers.expect(404, "GET", "/v1/jobs/{job}", "/v1/jobs/two");
   answers.expect(200, "GET", "/v1/jobs/{job}/logs", "/v1/jobs/one/logs?rank=0");
+  answers.expect(200, "GET", "/v1/jobs/{job}/explain", "/v1/jobs/one/explain");
+  answers.expect(200, "POST", "/v1/policy", "/v1/policy", R"({"policy": "fifo", "dry_run": true})");
   answers.expect(202, "POST", "/v1/jobs/{job}/signal", "/v1/jobs/one/signal?number=18");
   answers.expect(200, "GET", "/v1/usage", "/v1/usage?last=3600");
   answers.expect(200, "POST", "/v1/jobs/{job}/cancel", "/v1/jobs/one/cancel");

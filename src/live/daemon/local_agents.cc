@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,8 @@ pid_t start(const LocalAgents::Node& node) {
     dup2(nothing, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
+    // The daemon's sockets must not live on in its agents: who connects would wait for nobody.
+    syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
     execv(words[0], words.data());
     _exit(127);
   }
