@@ -38,10 +38,12 @@ Result<std::string> fresh_uuid() {
   return hex;
 }
 
-// What a job may say and nobody would do: refused rather than ignored.
-std::string not_supported(const JobSpec& spec) {
-  if (spec.bandwidth.guarantee > 0) return "bandwidth: guarantee";
-  return "";
+// Whether every node has a link of its own to give shares of (live/agent/rank_traffic.h).
+bool can_guarantee_bandwidth(Fleet& fleet) {
+  const std::vector<AgentView> agents = fleet.agents();
+  return std::all_of(agents.begin(), agents.end(), [](const AgentView& agent) {
+    return std::find(agent.can.begin(), agent.can.end(), "guarantee") != agent.can.end();
+  });
 }
 
 // Answered when the last is durable; records of one array stand together in the journal.
@@ -138,8 +140,10 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
   if (!dry_run.is_boolean()) return answer(error_answer(400, "dry_run must be true or false"));
   const auto spec = spec_from_json(body.at("spec"));
   if (!spec.ok()) return answer(error_answer(400, spec.error().what, spec.error().hint));
-  if (const std::string missing = not_supported(*spec); !missing.empty()) {
-    return answer(error_answer(400, missing + " is not supported by this daemon yet"));
+  if (spec->bandwidth.guarantee > 0 && !can_guarantee_bandwidth(parts.fleet)) {
+    return answer(error_answer(400,
+                               "bandwidth.guarantee cannot be kept: a node has no link of its own",
+                               "leave it out, or run nodes with --namespaces; limits hold"));
   }
   if (const Status can = check_needs(*spec, parts.fleet.statement()); !can.ok()) {
     return answer(error_answer(400, can.error().what, can.error().hint));
