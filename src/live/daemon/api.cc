@@ -38,12 +38,19 @@ Result<std::string> fresh_uuid() {
   return hex;
 }
 
-// Whether every node has a link of its own to give shares of (live/agent/rank_traffic.h).
-bool can_guarantee_bandwidth(Fleet& fleet) {
+// Whether this cluster can do what the job asks for; else the error names what to do instead.
+Status can_run(const JobSpec& spec, Fleet& fleet) {
   const std::vector<AgentView> agents = fleet.agents();
-  return std::all_of(agents.begin(), agents.end(), [](const AgentView& agent) {
+  // Shares of a link need nodes that have one (live/agent/rank_traffic.h).
+  const bool shares = std::all_of(agents.begin(), agents.end(), [](const AgentView& agent) {
     return std::find(agent.can.begin(), agent.can.end(), "guarantee") != agent.can.end();
   });
+  if (spec.bandwidth.guarantee > 0 && !shares) {
+    return Error{ErrorKind::kUnsupported,
+                 "bandwidth.guarantee cannot be kept: a node has no link of its own",
+                 "leave it out, or run nodes with --namespaces; limits hold"};
+  }
+  return check_needs(spec, fleet.statement());
 }
 
 // Answered when the last is durable; records of one array stand together in the journal.
@@ -140,12 +147,7 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
   if (!dry_run.is_boolean()) return answer(error_answer(400, "dry_run must be true or false"));
   const auto spec = spec_from_json(body.at("spec"));
   if (!spec.ok()) return answer(error_answer(400, spec.error().what, spec.error().hint));
-  if (spec->bandwidth.guarantee > 0 && !can_guarantee_bandwidth(parts.fleet)) {
-    return answer(error_answer(400,
-                               "bandwidth.guarantee cannot be kept: a node has no link of its own",
-                               "leave it out, or run nodes with --namespaces; limits hold"));
-  }
-  if (const Status can = check_needs(*spec, parts.fleet.statement()); !can.ok()) {
+  if (const Status can = can_run(*spec, parts.fleet); !can.ok()) {
     return answer(error_answer(400, can.error().what, can.error().hint));
   }
   std::vector<JobSpec> members =
