@@ -35,11 +35,10 @@ double ring_factor(double n) { return 2 * (n - 1) / n; }
 
 std::vector<std::uint32_t> sizes_of(const DemoJob& job, const DemoStyle& style) {
   if (!style.elastic || job.max_workers == 0) return {job.workers};
-  DemoJob copy = job;
   live::JobSpec spec;
-  spec.num_nodes = copy.workers;
-  spec.min_workers = copy.min_workers;
-  spec.max_workers = copy.max_workers;
+  spec.num_nodes = job.workers;
+  spec.min_workers = job.min_workers;
+  spec.max_workers = job.max_workers;
   return live::elastic_sizes(spec);
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "page_style.h"
+
 namespace weft {
 namespace {
 
@@ -14,18 +16,8 @@ constexpr const char* kSays[] = {"fifo, plain DDP", "Weft's placement, plain DDP
                                  "Weft: placement, codec and sync together"};
 constexpr const char* kColors[] = {"#9aa7b5", "#5b8fd0", "#2f7d4a"};
 
-constexpr const char* kStyle = R"(
-body { margin: 0; background: #f5f6f8; color: #1c2128;
-  font: 15px/1.45 system-ui, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif; }
-main { max-width: 1200px; margin: 0 auto; padding: 20px 24px 32px; }
-h1 { font-size: 23px; margin: 0 0 4px; } h2 { font-size: 16px; margin: 0 0 8px; }
-p { margin: 0 0 10px; color: #5a6472; } .verdict { font-size: 17px; color: #1c2128; }
-section { background: #fff; border: 1px solid #d5dae1; border-radius: 8px; padding: 14px 16px;
-  margin-top: 16px; overflow-x: auto; }
-table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 12px 4px 6px; text-align: right; white-space: nowrap;
-  border-bottom: 1px solid #e8ebef; }
-th { font-size: 12px; color: #5a6472; } .left { text-align: left; }
+constexpr const char* kOwnStyle = R"(
+.verdict { font-size: 17px; color: #1c2128; }
 .begin { border-left: 1px solid #d5dae1; padding-left: 14px; } text { font-size: 12px; }
 )";
 
@@ -214,10 +206,10 @@ std::string demo_page(const DemoSummary& summary) {
   }
   return fmt::format(
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>weft demo</title>"
-      "<style>{}</style></head><body><main><h1>Eight training jobs on four nodes</h1>"
+      "<style>{}{}</style></head><body><main><h1>Eight training jobs on four nodes</h1>"
       "<p class=\"verdict\">{}</p><p>{} nodes with {} devices of {:.3f} processors each; links of "
       "{:.0f} Mbit/s{}. {:.0f} s in all.</p>\n{}</main></body></html>\n",
-      kStyle, demo_verdict(summary), summary.park.nodes, summary.park.devices,
+      kPageStyle, kOwnStyle, demo_verdict(summary), summary.park.nodes, summary.park.devices,
       0.001 * summary.park.device_milli, summary.park.link_bytes_per_s * 8e-6,
       summary.park.shaped ? "" : " (not shaped: only Weft's runtime keeps to them)", summary.took,
       sections);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "page_style.h"
 #include "plan_found.h"
 #include "plan_layout.h"
 #include "xy_chart.h"
@@ -14,22 +15,6 @@ using namespace planner;
 
 constexpr std::size_t kBars = 12'000;  // of the Gantt chart: keeps the page under 4 MB
 constexpr int kStageRows = 64;
-
-constexpr const char* kStyle = R"(
-body { margin: 0; background: #f5f6f8; color: #1c2128;
-  font: 15px/1.45 system-ui, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif; }
-main { max-width: 1600px; margin: 0 auto; padding: 20px 24px 32px; }
-h1 { font-size: 23px; margin: 0 0 4px; } h2 { font-size: 16px; margin: 0 0 8px; }
-p { margin: 0 0 10px; color: #5a6472; }
-section { background: #fff; border: 1px solid #d5dae1; border-radius: 8px; padding: 14px 16px;
-  margin-top: 16px; overflow-x: auto; }
-table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 14px 4px 6px; text-align: right; white-space: nowrap;
-  border-bottom: 1px solid #e8ebef; }
-th { font-size: 12px; color: #5a6472; } .left { text-align: left; }
-pre { white-space: pre-wrap; font-size: 13px; }
-.charts { display: flex; flex-wrap: wrap; gap: 16px; }
-)";
 
 constexpr const char* kColors[] = {"#5b8fd0", "#9aa7b5", "#d9772b", "#7a5ba8", "#c0392b", "#b0831c",
                                    "#d5dae1", "#444444", "#2f7d4a", "#0e7490", "#be123c"};
@@ -229,7 +214,7 @@ std::string plan_html(const FoundPlan& found) {
       "style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n"
       "<title>Weft plan: {}</title>\n<style>{}</style></head>\n<body><main>\n{}</main></body>"
       "</html>\n",
-      escaped_text(found.model.name), kStyle, body);
+      escaped_text(found.model.name), kPageStyle, body);
 }
 
 }  // namespace weft
