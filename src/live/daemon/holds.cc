@@ -163,7 +163,7 @@ bool Holds::check(JobId job, Held& held) {
   });
   if (!why.empty()) {
     held_.erase(job);
-    cancel(job, why);
+    tell(EventKind::kWithdraw, job, why);
     return false;
   }
   return held.needs.empty();
@@ -173,7 +173,7 @@ bool Holds::check(JobId job, Held& held) {
 void Holds::let_go(JobId job, Held& held) {
   if (held.array.empty()) {
     held_.erase(job);
-    return release(job, "all that it waited for has ended");
+    return tell(EventKind::kRelease, job, "all that it waited for has ended");
   }
   Array& array = arrays_[held.array];
   array.ready.insert(job);
@@ -186,7 +186,7 @@ void Holds::give_turns(Array& array) {
     array.ready.erase(array.ready.begin());
     array.under_way.insert(next);
     held_.erase(next);
-    release(next, "it is its turn");
+    tell(EventKind::kRelease, next, "it is its turn");
   }
 }
 
@@ -210,17 +210,9 @@ void Holds::ended(const JobView& job) {
   }
 }
 
-void Holds::release(JobId job, const std::string& why) {
+void Holds::tell(EventKind kind, JobId job, const std::string& why) {
   EventRecord record;
-  record.event.kind = EventKind::kRelease;
-  record.event.job = job;
-  record.why = why;
-  post_(std::move(record));
-}
-
-void Holds::cancel(JobId job, const std::string& why) {
-  EventRecord record;
-  record.event.kind = EventKind::kWithdraw;
+  record.event.kind = kind;
   record.event.job = job;
   record.why = why;
   post_(std::move(record));

@@ -54,8 +54,7 @@ class Holds {
   bool check(JobId job, Held& held);
   void give_turns(Array& array);
   void let_go(JobId job, Held& held);
-  void release(JobId job, const std::string& why);
-  void cancel(JobId job, const std::string& why);
+  void tell(EventKind kind, JobId job, const std::string& why);
 
   const Board& board_;
   std::function<void(EventRecord)> post_;
