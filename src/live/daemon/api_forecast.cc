@@ -95,13 +95,22 @@ void set_policy(ApiParts& parts, const ApiCall& call) {
   if (!body.is_object() || !body.contains("policy") || !body.at("policy").is_string()) {
     return call.answer(error_answer(400, "the body must be {\"policy\": NAME or composition}"));
   }
+  const Json dry_run = body.value("dry_run", Json(false));
+  if (!dry_run.is_boolean()) return call.answer(error_answer(400, "dry_run must be true or false"));
   const std::string text = body.at("policy");
-  auto policy = policy_of_text(text);
+  const auto composition = composition_of_text(text);
+  if (!composition.ok()) {
+    return call.answer(error_answer(400, composition.error().what, composition.error().hint));
+  }
+  if (const Status can = check_needs(*composition, parts.fleet.statement()); !can.ok()) {
+    return call.answer(error_answer(400, can.error().what, can.error().hint));
+  }
+  auto policy = assemble(*composition);
   if (!policy.ok()) {
     return call.answer(error_answer(400, policy.error().what, policy.error().hint));
   }
   std::shared_ptr<const Policy> made = std::move(*policy);
-  if (body.value("dry_run", false)) {
+  if (dry_run.get<bool>()) {
     return ask(
         parts, call,
         [&parts, made, answer = call.answer](const Brain::Snapshot& snapshot, const Forecaster&) {
