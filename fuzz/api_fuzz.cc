@@ -52,8 +52,9 @@ class World {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr std::size_t kMostJobs = 300;
   constexpr int kSilence_ms = 60'000;
-  static std::unique_ptr<World> world;
-  if (world == nullptr || world->jobs() > kMostJobs) {
+  // Made at once, so that it ends before the cleanup that OpenSSL registers at its first use.
+  static auto world = std::make_unique<World>();
+  if (world->jobs() > kMostJobs) {
     world.reset();
     world = std::make_unique<World>();
   }

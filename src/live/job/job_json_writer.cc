@@ -1,5 +1,7 @@
 #include <nlohmann/json.hpp>
+#include <span>
 
+#include "base/check.h"
 #include "live/job/job_fields.h"
 #include "live/job/job_json.h"
 #include "live/job/job_text.h"
@@ -23,7 +25,7 @@ class JsonWriter {
   void flag(const char* key, bool value) { (*at_)[key] = value; }
   template <typename Choice, std::size_t size>
   void choice(const char* key, Choice value, const char* const (&names)[size]) {
-    (*at_)[key] = names[static_cast<std::size_t>(value)];
+    named(key, names, static_cast<std::size_t>(value));
   }
   void seconds(const char* key, Seconds value, Seconds) { (*at_)[key + std::string("_s")] = value; }
   void size(const char* key, Bytes value) { (*at_)[key + std::string("_bytes")] = value; }
@@ -80,6 +82,12 @@ class JsonWriter {
   }
 
  private:
+  // Apart from choice(), whose copies for lists of different lengths the compiler would merge.
+  void named(const char* key, std::span<const char* const> names, std::size_t index) {
+    CHECK(index < names.size());
+    (*at_)[key] = names[index];
+  }
+
   Json* at_;
 };
 
