@@ -30,6 +30,8 @@ struct Truth {
   // Training and tasks: work units until done; progress per second is the rate of the
   // configuration. Services: ignored.
   double work = 0;
+  // Before the first progress after each start, besides what the options of a run say.
+  Seconds loading = 0;
   // Jobs that change their batch size: ascending, the first at 0. Empty: one speed all along.
   std::vector<SpeedPhase> phases;
   // Elastic jobs whose speed follows gang, batch size and epoch; work is counted in useful steps.

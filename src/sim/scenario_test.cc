@@ -149,6 +149,18 @@ TEST(Scenario, ARestartCostsTimeAndACleanStopLosesNothing) {
   expect_scenario(row);
 }
 
+TEST(Scenario, AJobLoadsAtEveryStart) {
+  const auto loads = [](Submission&, Menu&, Truth& truth) { truth.loading = 5; };
+  ScenarioRow row{"a loads for 5 s before its first progress, and again when it resumes",
+                  "1x1",
+                  "srtf",
+                  {{0, 1, 100, 0, kNever, 0, -1, loads}, {10, 1, 50}},
+                  {0, 10},
+                  {100 + 5 + 50 + 5 + 7, 60}};
+  row.options.restart_cost = 7;
+  expect_scenario(row);
+}
+
 TEST(Scenario, ReplayRulesAtEqualTimes) {
   expect_scenario({"completions come before arrivals",
                    "1x2",

@@ -265,7 +265,8 @@ void World::start(JobId id, const Command& command, Seconds now) {
   Run& run = *job.run;
   run.held = *command.allocation;
   run.stay_from = now;
-  run.since = now + (first ? options_.start_cost : options_.restart_cost);
+  run.since =
+      now + job.trace->truth.loading + (first ? options_.start_cost : options_.restart_cost);
   if (first) records_[id].first_start = now;
   if (job.agent != nullptr) start_elastic(id, now);
   run.progress_from = run.saved_at = run.since;
