@@ -21,6 +21,10 @@ constexpr std::size_t kMostNodes = 250;
 // shorter ones drop bursts.
 constexpr int kBurstBytes = 64 << 10;
 constexpr double kQueueS = 0.02;
+// A sender hands over several packets as one, which a full queue drops as one: a stream that loses
+// all it has under way stands still for a retransmission timeout, while another goes on.
+constexpr double kQueueHolds = 32;
+constexpr double kLeastTogether = 3000, kMostTogether = 65536;
 
 std::string tag_of(const std::string& store) {
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
@@ -79,6 +83,13 @@ std::string classes_of(double bytes_per_s) {
       std::max<long long>(kBurstBytes, std::llround(bytes_per_s * kQueueS)));
 }
 
+// Towards the queues of both ends. Requires: bytes_per_s > 0.
+std::string bites_of(double bytes_per_s) {
+  const double bite =
+      std::clamp(bytes_per_s * kQueueS / kQueueHolds, kLeastTogether, kMostTogether);
+  return fmt::format("link set {} gso_max_size {:.0f}\n", kInterface, bite);
+}
+
 std::string bucket_of(const std::string& device, double bytes_per_s) {
   return fmt::format("qdisc add dev {} root tbf rate {}bps burst {} latency {}ms\n", device,
                      std::llround(bytes_per_s), kBurstBytes, std::lround(kQueueS * 1000));
@@ -103,8 +114,9 @@ Status make_links(const std::string& store, const std::vector<NodeNetwork>& netw
     if (const Status made = run_lines("tc", hub, ports, store); !made.ok()) return made;
   }
   for (const NodeNetwork& node : networks) {
-    const std::string own = fmt::format("addr add {}/24 dev {}\nlink set lo up\nlink set {} up\n",
-                                        node.address, kInterface, kInterface);
+    std::string own = fmt::format("addr add {}/24 dev {}\nlink set lo up\nlink set {} up\n",
+                                  node.address, kInterface, kInterface);
+    if (node.bytes_per_s > 0) own += bites_of(node.bytes_per_s);
     if (const Status made = run_lines("ip", node.space, own, store); !made.ok()) return made;
     if (node.bytes_per_s <= 0) continue;
     const Status made = run_lines("tc", node.space, classes_of(node.bytes_per_s), store);
