@@ -48,6 +48,22 @@ std::pair<std::string, std::string> codec_and_sync(const std::string& way) {
   return {way.substr(0, slash), way.substr(slash + 1)};
 }
 
+// Where only Weft's runtime is paced, plain jobs run on it.
+std::string run_as(const std::string& way, const DemoPark& park) {
+  return way == kDemoPlain && !park.shaped ? "none/bsp" : way;
+}
+
+std::uint32_t nodes_of(std::uint32_t workers, const DemoPark& park) {
+  const auto on_node = static_cast<std::uint32_t>(park.devices);
+  return (workers + on_node - 1) / on_node;
+}
+
+Seconds start_of(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
+                 const Calibration& calibration) {
+  return calibration.start(job.model, run_as(style.ways.front(), park), job.workers,
+                           nodes_of(job.workers, park), job.percent);
+}
+
 // One of the job's devices fails for as long as a crashed job waits before it is tried again.
 Outage crash_of(JobId job, const RunResult& run, Seconds ready, const Cluster& cluster) {
   const JobRecord& record = run.records[job];
@@ -112,10 +128,13 @@ Result<Calibration> Calibration::from_json(const Json& json) {
   Calibration out;
   try {
     out.loaded = json.at("loaded_s").get<double>();
-    out.met = json.at("met_s").get<double>();
+    for (const Json& row : json.at("meetings")) {
+      out.meetings.push_back({row.at("backend"), row.at("ranks"), row.at("seconds").get<double>()});
+    }
     for (const Json& row : json.at("rows")) {
       out.rows.push_back({row.at("model"), row.at("way"), row.at("ranks"), row.at("nodes"),
-                          row.at("step_s").get<double>()});
+                          row.at("step_s").get<double>(), row.at("ready_s").get<double>(),
+                          row.at("link_bytes").get<double>()});
     }
   } catch (const Json::exception& problem) {
     return Error{ErrorKind::kInvalidInput,
@@ -143,21 +162,53 @@ Seconds Calibration::compute(const std::string& model) const {
   return count > 0 ? sum / count : 0;
 }
 
-Seconds Calibration::exposed(const std::string& model, const std::string& way,
-                             std::uint32_t workers, std::uint32_t nodes) const {
+template <typename Taken>
+Seconds Calibration::scaled(const std::string& model, const std::string& way, std::uint32_t workers,
+                            std::uint32_t nodes, Taken taken) const {
   if (workers < 2) return 0;
   const Row* pair = find(model, way, 2, nodes > 1 ? 2 : 1);
   if (pair == nullptr) return 0;
-  const Seconds two = std::max(0.0, pair->step - compute(model));
+  const Seconds two = std::max(0.0, taken(*pair));
   if (workers == 2 || nodes == 1) return two;
   // Larger groups by what four workers of the largest model took, along the ring's factor.
   const Row *four = find("large", way, 4, 2), *its_pair = find("large", way, 2, 2);
   if (four == nullptr || its_pair == nullptr) return two * ring_factor(workers);
-  const Seconds inside = compute("large");
-  const double growth =
-      std::max(0.0, four->step - inside) / std::max(1e-3, its_pair->step - inside);
+  const double growth = std::max(0.0, taken(*four)) / std::max(1e-3, taken(*its_pair));
   const double along = (ring_factor(workers) - 1) / (ring_factor(4) - 1);
   return two * (1 + (growth - 1) * along);
+}
+
+Seconds Calibration::exposed(const std::string& model, const std::string& way,
+                             std::uint32_t workers, std::uint32_t nodes) const {
+  return scaled(model, way, workers, nodes,
+                [&](const Row& row) { return row.step - compute(row.model); });
+}
+
+Seconds Calibration::on_link(const std::string& model, const std::string& way,
+                             std::uint32_t workers, std::uint32_t nodes,
+                             double link_bytes_per_s) const {
+  const Seconds all = exposed(model, way, workers, nodes);
+  const Seconds carried =
+      scaled(model, way, workers, nodes, [](const Row& row) { return row.link_bytes; }) /
+      link_bytes_per_s;
+  return carried > 0 ? std::min(carried, all) : all;  // where nothing was counted
+}
+
+Seconds Calibration::start(const std::string& model, const std::string& way, std::uint32_t workers,
+                           std::uint32_t nodes, double percent) const {
+  Seconds meeting = 0;
+  if (workers > 1) {
+    // Pairs and fours were measured; others along the straight line through them.
+    const std::string backend = way == kDemoPlain ? "gloo" : "weft";
+    Seconds two = 0, four = 0;
+    for (const Meeting& each : meetings) {
+      if (each.backend == backend) (each.ranks == 2 ? two : four) = each.seconds;
+    }
+    meeting = std::max(0.0, two + (four - two) * (workers - 2.0) / 2);
+  }
+  const Seconds ready =
+      scaled(model, way, workers, nodes, [](const Row& row) { return row.ready; });
+  return (loaded + meeting + ready) * 100 / percent;
 }
 
 live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
@@ -201,26 +252,30 @@ Json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& pa
                   const Calibration& calibration) {
   Json rows = Json::array();
   const Seconds compute = calibration.compute(job.model) * 100 / job.percent;
-  const auto on_node = static_cast<std::uint32_t>(park.devices);
   for (const std::uint32_t workers : sizes_of(job, style)) {
-    const std::uint32_t nodes = (workers + on_node - 1) / on_node;
+    const std::uint32_t nodes = nodes_of(workers, park);
     for (const std::string& way : style.ways) {
       const auto [codec, sync] = codec_and_sync(way);
-      // Where only Weft's runtime is paced, plain jobs run on it.
-      const std::string as = way == kDemoPlain && !park.shaped ? "none/bsp" : way;
+      const std::string as = run_as(way, park);
       const Seconds packed = calibration.exposed(job.model, as, workers, nodes);
       const Seconds spread = calibration.exposed(job.model, as, workers, workers);
-      // What the links must have carried, for the model of jobs that share them.
-      const double bytes = workers < 2 ? 0
-                           : nodes > 1 ? packed * park.link_bytes_per_s / ring_factor(nodes)
-                                       : spread * park.link_bytes_per_s / ring_factor(workers);
-      rows.push_back({{"workers", workers},
-                      {"codec", codec},
-                      {"sync", sync},
-                      {"rate", workers / (compute + packed)},
-                      {"scattered_rate", workers / (compute + spread)},
-                      {"compute_s", compute},
-                      {"bytes_per_step", std::llround(bytes)}});
+      // For the model of jobs that share links. There, a job that sends meets others on its link
+      // all the time; here it does only while they send, for which its own share of time is taken.
+      const std::uint32_t across = nodes > 1 ? nodes : workers;
+      const Seconds whole = compute + (nodes > 1 ? packed : spread);
+      const Seconds sends =
+          workers < 2 ? 0
+                      : calibration.on_link(job.model, as, workers, across, park.link_bytes_per_s);
+      const Seconds meets = sends * sends / whole;
+      rows.push_back(
+          {{"workers", workers},
+           {"codec", codec},
+           {"sync", sync},
+           {"rate", workers / (compute + packed)},
+           {"scattered_rate", workers / (compute + spread)},
+           {"compute_s", whole - meets},
+           {"bytes_per_step",
+            std::llround(workers < 2 ? 0 : meets * park.link_bytes_per_s / ring_factor(across))}});
     }
   }
   return {{"work", job.batches}, {"rows", rows}};
@@ -249,11 +304,7 @@ Result<std::map<std::string, Seconds>> demo_forecast(const DemoStyle& style, con
     }
     TraceJob entry;
     entry.truth.work = job.batches;
-    const double rate = submission->requested().rate;
-    // One rank has nobody to meet; a slower processor is also slower to load.
-    if (job.workers == 1) {
-      entry.truth.work += (calibration.loaded * 100 / job.percent - calibration.met) * rate;
-    }
+    entry.truth.loading = start_of(job, style, park, calibration);
     entry.submission = std::make_shared<const Submission>(std::move(*submission));
     trace.jobs.push_back(std::move(entry));
   }
@@ -261,8 +312,7 @@ Result<std::map<std::string, Seconds>> demo_forecast(const DemoStyle& style, con
   request.cluster = &*cluster;
   request.trace = &trace;
   request.policy = policy->get();
-  request.options.start_cost = calibration.met;
-  request.options.restart_cost = calibration.met + kStopping;
+  request.options.restart_cost = kStopping;
   request.options.checkpoint_interval = kCheckpointEvery;
   const auto network = read_topology(
       fmt::format("switch:hosts={},bandwidth={:.0f}b/s", park.nodes, park.link_bytes_per_s * 8));
@@ -272,7 +322,8 @@ Result<std::map<std::string, Seconds>> demo_forecast(const DemoStyle& style, con
   auto result = simulate(request);
   if (!result.ok()) return result.error();
   // Once more, with a crash of the victim in the middle of its work.
-  request.options.faults.recorded = {crash_of(kDemoVictim, *result, calibration.met, *cluster)};
+  request.options.faults.recorded = {
+      crash_of(kDemoVictim, *result, trace.jobs[kDemoVictim].truth.loading, *cluster)};
   result = simulate(request);
   if (!result.ok()) return result.error();
   std::map<std::string, Seconds> ends;

@@ -43,22 +43,39 @@ DemoPark demo_park(unsigned processors, bool root);
 // What one calibration measured.
 struct Calibration {
   Seconds loaded = 0;  // from the start of a process until its program is there
-  Seconds met = 0;     // until its ranks have found each other
+  struct Meeting {     // of ranks that look for each other
+    std::string backend;
+    int ranks = 2;
+    Seconds seconds = 0;
+  };
+  std::vector<Meeting> meetings;
   struct Row {
     std::string model, way;
     int ranks = 1, nodes = 1;
     Seconds step = 0;
+    Seconds ready = 0;      // from the meeting until the model is the same on all ranks
+    double link_bytes = 0;  // of a step, over a node's link
   };
   std::vector<Row> rows;
 
   static Result<Calibration> from_json(const nlohmann::json& json);
+  // From the start of a worker's process to its first step, on a device of which it has `percent`.
+  Seconds start(const std::string& model, const std::string& way, std::uint32_t workers,
+                std::uint32_t nodes, double percent) const;
   // Of a step: computation, and what sending adds to it. Workers on `nodes` nodes.
   Seconds compute(const std::string& model) const;
+  // Requires: links of `link_bytes_per_s`.
+  Seconds on_link(const std::string& model, const std::string& way, std::uint32_t workers,
+                  std::uint32_t nodes, double link_bytes_per_s) const;
   Seconds exposed(const std::string& model, const std::string& way, std::uint32_t workers,
                   std::uint32_t nodes) const;
 
  private:
   const Row* find(const std::string& model, const std::string& way, int ranks, int nodes) const;
+  // What pairs and fours took more than `alone`, for a group of this size.
+  template <typename Taken>
+  Seconds scaled(const std::string& model, const std::string& way, std::uint32_t workers,
+                 std::uint32_t nodes, Taken taken) const;
 };
 
 // How jobs of one run of the demo are submitted.

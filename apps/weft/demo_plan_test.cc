@@ -15,7 +15,7 @@ namespace {
 Calibration measured() {
   Calibration c;
   c.loaded = 5;
-  c.met = 6;
+  c.meetings = {{"gloo", 2, 0.1}, {"weft", 2, 0.2}, {"gloo", 4, 0.3}, {"weft", 4, 0.8}};
   const std::map<std::string, double> compute = {{"small", 0.07}, {"medium", 0.09}, {"large", 0.1}};
   const std::map<std::string, double> whole = {{"small", 0.13}, {"medium", 0.35}, {"large", 0.82}};
   const std::map<std::string, double> part = {
@@ -23,9 +23,10 @@ Calibration measured() {
   for (const auto& [model, step] : compute) {
     c.rows.push_back({model, "alone", 1, 1, step});
     for (const auto& [way, share] : part) {
-      c.rows.push_back({model, way, 2, 1, step + 0.01});
-      c.rows.push_back({model, way, 2, 2, step + whole.at(model) * share});
-      if (model == "large") c.rows.push_back({model, way, 4, 2, step + 1.5 * 0.82 * share});
+      const double ready = whole.at(model);  // parameters go whole
+      c.rows.push_back({model, way, 2, 1, step + 0.01, 0.02});
+      c.rows.push_back({model, way, 2, 2, step + whole.at(model) * share, ready});
+      if (model == "large") c.rows.push_back({model, way, 4, 2, step + 1.5 * 0.82 * share, ready});
     }
   }
   return c;
@@ -52,6 +53,31 @@ TEST(DemoPlan, LargerGroupsFollowWhatFourTook) {
   const Seconds three = c.exposed("medium", "ddp", 3, 2);
   EXPECT_GT(three, c.exposed("medium", "ddp", 2, 2));
   EXPECT_LT(three, c.exposed("medium", "ddp", 4, 2));
+}
+
+TEST(DemoPlan, AStartIsLoadingMeetingAndTheFirstParameters) {
+  const Calibration c = measured();
+  EXPECT_DOUBLE_EQ(c.start("small", "ddp", 1, 1, 100), 5);
+  EXPECT_DOUBLE_EQ(c.start("small", "ddp", 1, 1, 50), 10);  // half a device loads half as fast
+  EXPECT_NEAR(c.start("medium", "ddp", 2, 1, 100), 5 + 0.1 + 0.02, 1e-9);
+  EXPECT_NEAR(c.start("medium", "ddp", 2, 2, 100), 5 + 0.1 + 0.35, 1e-9);
+  EXPECT_NEAR(c.start("medium", "int8/bsp", 3, 2, 100), 5 + 0.5 + 0.35, 1e-9);
+  EXPECT_NEAR(c.start("large", "none/bsp", 4, 2, 100), 5 + 0.8 + 0.82, 1e-9);
+}
+
+TEST(DemoPlan, OnlyWhatLinksCarriedMeetsOtherJobs) {
+  constexpr double kLink = 1e6;
+  Calibration c = measured();
+  // Where nothing was counted, all that sending adds to a step.
+  EXPECT_NEAR(c.on_link("large", "int8/bsp", 2, 2, kLink), c.exposed("large", "int8/bsp", 2, 2),
+              1e-9);
+  for (Calibration::Row& row : c.rows) {
+    if (row.nodes > 1) row.link_bytes = row.ranks == 2 ? 5e4 : 1e5;
+  }
+  EXPECT_NEAR(c.on_link("large", "int8/bsp", 2, 2, kLink), 0.05, 1e-9);
+  EXPECT_NEAR(c.on_link("large", "int8/bsp", 4, 2, kLink), 0.1, 1e-9);
+  EXPECT_GT(c.on_link("medium", "int8/bsp", 3, 2, kLink), 0.05);
+  EXPECT_LT(c.on_link("medium", "int8/bsp", 3, 2, kLink), 0.1);
 }
 
 TEST(DemoPlan, EveryJobIsAcceptedWithItsProfile) {

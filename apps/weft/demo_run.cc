@@ -58,7 +58,7 @@ class Run {
     if (!ends.ok()) return ends.error();
     const Json note = {{"run", style_.name},
                        {"seconds", *ends},
-                       {"calibration_met_s", calibration_.met},
+                       {"calibration_loaded_s", calibration_.loaded},
                        {"a rank dies in", demo_jobs()[kDemoVictim].name}};
     const auto kept = cluster_.ask("POST", "/v1/notes", {{"name", kNote}, {"text", note.dump()}});
     if (!kept.ok()) return kept.error();

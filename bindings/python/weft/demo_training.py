@@ -10,6 +10,8 @@ import atexit
 import json
 import os
 import signal
+import socket
+import statistics
 import sys
 import time
 from typing import Any, Dict, List, Optional
@@ -34,6 +36,8 @@ CHECKPOINT_EVERY_S = 3.0
 PERIOD = 4  # of the ways that do not exchange at every step
 STEPS = 4   # of each measurement, whole periods
 ALONE = "alone"
+ALONE_STEPS = 16  # a processor's share comes in slices of a tenth of a second, as long as a step
+PATIENCE_S = 60.0
 
 
 class Stop(Exception):
@@ -47,10 +51,6 @@ def layers_of(name: str) -> nn.Module:
     for before, after in zip(sizes, sizes[1:]):
         parts += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*parts, nn.Linear(sizes[-1], OUTPUTS))
-
-
-def gradient_bytes(model: nn.Module) -> int:
-    return sum(4 * p.numel() for p in model.parameters())
 
 
 class Examples:
@@ -73,7 +73,6 @@ class Job:
     def __init__(self, name: str, way: str, group: Optional[Any] = None) -> None:
         torch.manual_seed(3)
         self.plain = layers_of(name)
-        self.bytes = gradient_bytes(self.plain)
         self.examples = Examples(MODELS[name]["batch"])
         self.optimizer = torch.optim.SGD(self.plain.parameters(), lr=0.05, momentum=0.9)
         self.loss = nn.CrossEntropyLoss()
@@ -104,16 +103,63 @@ def seconds_alive() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) - began
 
 
-def timed(job: "Job", period: int, group: Optional[Any]) -> float:
-    """Seconds of one step, the mean of STEPS after a period that warms up."""
+def wait_for(host: str, port: int) -> None:
+    """Until somebody listens there. torch itself looks once in a second."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        try:
+            socket.create_connection((host, port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+
+
+def meet(backend: str, rank: int, world: int, offset: int = 0) -> None:
+    """Ranks find each other at the job's address, `offset` above its port."""
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]) + offset
+    if rank != 0:
+        wait_for(host, port)
+    dist.init_process_group(backend, init_method=f"tcp://{host}:{port}", rank=rank, world_size=world)
+
+
+def bytes_on_link() -> int:
+    """Over the node's own link so far, in the direction of most; 0 if the node has none."""
+    interface = os.environ.get("GLOO_SOCKET_IFNAME", "")
+    counted = []
+    for direction in ("tx", "rx"):
+        try:
+            with open(f"/sys/class/net/{interface}/statistics/{direction}_bytes") as file:
+                counted.append(int(file.read()))
+        except OSError:
+            return 0
+    return max(counted)
+
+
+def timed(job: "Job", period: int, steps: int, group: Optional[Any]) -> Any:
+    """Of one step, the mean of so many after a period that warms up: seconds, bytes on the link."""
     for number in range(period):
         job.step(number)
     if group is not None:
         dist.barrier(group)
-    begin = time.monotonic()
-    for number in range(STEPS):
+    begin, sent = time.monotonic(), bytes_on_link()
+    for number in range(steps):
         job.step(number)
-    return (time.monotonic() - begin) / STEPS
+    return (time.monotonic() - begin) / steps, (bytes_on_link() - sent) / steps
+
+
+def meetings(rank: int) -> List[Dict[str, Any]]:
+    """How long it takes ranks to find each other: 0 and 2 on two nodes, then the four on these."""
+    rows = []
+    plan = [("gloo", [0, 2]), ("weft", [0, 2]), ("gloo", [0, 1, 2, 3]), ("weft", [0, 1, 2, 3])]
+    for offset, (backend, ranks) in enumerate(plan, start=1):
+        if rank not in ranks:
+            continue
+        begin = time.monotonic()
+        meet(backend, ranks.index(rank), len(ranks), offset)
+        rows.append({"backend": backend, "ranks": len(ranks), "seconds": time.monotonic() - begin})
+        dist.barrier()
+        dist.destroy_process_group()
+    return rows
 
 
 def calibrate(path: str, ways: List[str]) -> None:
@@ -122,9 +168,10 @@ def calibrate(path: str, ways: List[str]) -> None:
     Each phase has several groups at work that share neither devices nor links.
     """
     loaded = seconds_alive()
-    dist.init_process_group("weft")
-    met = seconds_alive()
-    rank = dist.get_rank()
+    print(f"loaded after {loaded:.2f} s ({time.process_time():.2f} of a processor)", flush=True)
+    rank = int(os.environ["RANK"])
+    met = meetings(rank)
+    meet("weft", rank, int(os.environ["WORLD_SIZE"]))
     names = list(MODELS)
     phases = [
         [([each], [names[each % len(names)]], [ALONE]) for each in range(8)],
@@ -146,19 +193,23 @@ def calibrate(path: str, ways: List[str]) -> None:
                     rows.append(measured(name, way, ranks, gloo if way == PLAIN else own))
         dist.barrier()
     everything: List[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everything, [row for row in rows if row.pop("first") == rank])
+    dist.all_gather_object(everything, (loaded, [row for row in rows if row.pop("first") == rank]))
     if rank == 0:
-        report = {"loaded_s": loaded, "met_s": met, "rows": [row for part in everything for row in part]}
+        report = {"loaded_s": statistics.median(part[0] for part in everything), "meetings": met,
+                  "rows": [row for part in everything for row in part[1]]}
         with open(path + ".new", "w") as out:
             json.dump(report, out)
         os.replace(path + ".new", path)
 
 
 def measured(name: str, way: str, ranks: List[int], group: Optional[Any]) -> Dict[str, Any]:
-    job = Job(name, way, group)
+    begin = time.monotonic()
+    job = Job(name, way, group)  # where ranks take the first one's parameters
+    ready = time.monotonic() - begin
     period = PERIOD if "period" in way else 1
+    step_s, link_bytes = timed(job, period, ALONE_STEPS if way == ALONE else STEPS, group)
     row = {"model": name, "way": way, "ranks": len(ranks), "nodes": len({r // 2 for r in ranks}),
-           "bytes": job.bytes, "step_s": timed(job, period, group)}
+           "ready_s": ready, "step_s": step_s, "link_bytes": link_bytes}
     print(json.dumps(row), flush=True)
     return {"first": ranks[0], **row}
 
@@ -174,9 +225,9 @@ def checkpoint_path() -> Optional[str]:
 def train(name: str, batches: int, way: str) -> float:
     world = int(os.environ.get("WORLD_SIZE", "1"))
     rank = int(os.environ.get("RANK", "0"))
-    loaded = seconds_alive()
+    loaded, cpu_s = seconds_alive(), time.process_time()
     if world > 1:
-        dist.init_process_group("gloo" if way == PLAIN else "weft")
+        meet("gloo" if way == PLAIN else "weft", rank, world)
     met = seconds_alive()
     job = Job(name, way)
     path = checkpoint_path()
@@ -196,8 +247,8 @@ def train(name: str, batches: int, way: str) -> float:
 
     loss = float("nan")
     saved_at = time.monotonic()
-    print(f"rank {rank} of {world}: {name}, {way}, from batch {done}; loaded after {loaded:.2f} s, "
-          f"met after {met:.2f} s, ready after {seconds_alive():.2f} s", flush=True)
+    print(f"rank {rank} of {world}: {name}, {way}, from batch {done}; loaded after {loaded:.2f} s "
+          f"({cpu_s:.2f} of a processor), met after {met:.2f} s, ready after {seconds_alive():.2f} s", flush=True)
     while done < batches:
         try:
             loss = job.step(done + rank)
