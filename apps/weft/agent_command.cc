@@ -1,19 +1,26 @@
 #include "agent_command.h"
 
 #include <fmt/format.h>
+#include <netdb.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "daemon_client.h"
 #include "live/agent/agent.h"
 #include "live/agent/keeper_server.h"
+#include "live/http/client.h"
+#include "live/http/server.h"
 #include "option_checks.h"
 
 namespace weft {
@@ -21,6 +28,7 @@ namespace {
 
 struct AgentArguments {
   std::string controller, secret_file, dir;
+  bool join = false;
   live::NodeWishes wishes;
 };
 
@@ -42,13 +50,79 @@ std::string own_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "node";
 }
 
+// The address from which this machine reaches the controller: so others reach ranks of it.
+std::string own_address(const std::string& controller) {
+  const auto there = runtime::resolve(controller);
+  if (!there.ok()) return "";
+  const int descriptor = socket(there->storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return "";
+  sockaddr_storage own = {};
+  socklen_t size = sizeof own;
+  char host[NI_MAXHOST] = {};
+  // Of datagrams nothing is sent by connecting.
+  const bool known =
+      connect(descriptor, reinterpret_cast<const sockaddr*>(&there->storage), there->size) == 0 &&
+      getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+      getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host, nullptr, 0,
+                  NI_NUMERICHOST) == 0;
+  close(descriptor);
+  return known && !live::is_loopback(fmt::format("{}:1", host)) ? host : "";
+}
+
+// Trades the invitation of WEFT_TOKEN_FILE for the cluster's secret, which is kept in the folder:
+// an agent that starts again there asks nobody.
+Status join(AgentArguments& a) {
+  a.secret_file = path_in(a.dir, "secret");
+  const std::string place = path_in(a.dir, "controller");
+  if (!is_file(a.secret_file) || !is_file(place)) {
+    const char* url = std::getenv("WEFT_URL");
+    const auto at = live::parse_url(url != nullptr ? url : "");
+    if (!at.ok() || at->host.empty()) {
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("WEFT_URL is '{}'; it must say where the daemon listens",
+                               url != nullptr ? url : ""),
+                   "as in WEFT_URL=https://head:8443 WEFT_TOKEN_FILE=node.token"};
+    }
+    std::error_code failed;
+    std::filesystem::create_directories(a.dir, failed);
+    if (failed) return Error{ErrorKind::kIo, fmt::format("{}: {}", a.dir, failed.message()), ""};
+    DaemonClient client("");
+    const auto answer = client.ask("POST", "/v1/nodes/" + in_path(a.wishes.node) + "/join");
+    if (!answer.ok()) return answer.error();
+    const auto secret = runtime::Secret::from_hex(answer->value("secret", ""));
+    const int port = answer->value("port", 0);
+    if (!secret.ok() || port < 1 || port > 65535) {
+      return Error{ErrorKind::kInvalidInput, "the daemon's answer names no secret and port", ""};
+    }
+    const bool v6 = at->host.find(':') != std::string::npos;
+    const std::string host = v6 ? fmt::format("[{}]", at->host) : at->host;
+    for (const auto& [path, text] : {std::pair{place, fmt::format("{}:{}\n", host, port)},
+                                     std::pair{a.secret_file, secret->hex() + "\n"}}) {
+      if (Status kept = write_file_durably(path, text); !kept.ok()) return kept;
+    }
+  }
+  if (a.controller.empty()) {
+    auto kept = read_file(place, 4096);
+    if (!kept.ok()) return kept.error();
+    a.controller = kept->substr(0, kept->find('\n'));
+  }
+  if (a.wishes.reach.address.empty()) a.wishes.reach.address = own_address(a.controller);
+  return {};
+}
+
 int run(AgentArguments a) {
+  umask(077);
+  if (a.wishes.node.empty()) a.wishes.node = own_name();
+  if (a.join) {
+    if (const Status joined = join(a); !joined.ok()) return refuse(joined.error());
+  } else if (a.controller.empty() || a.secret_file.empty()) {
+    return refuse({ErrorKind::kInvalidInput, "--controller and --secret-file are needed",
+                   "or an invitation and --join"});
+  }
   const auto secret = runtime::Secret::from_file(a.secret_file);
   if (!secret.ok()) return refuse(secret.error());
-  if (a.wishes.node.empty()) a.wishes.node = own_name();
   const auto facts = live::discover_node(a.wishes);
   if (!facts.ok()) return refuse(facts.error());
-  umask(077);
   raise_descriptor_limit();
   sigset_t ends;
   sigemptyset(&ends);
@@ -65,6 +139,7 @@ int run(AgentArguments a) {
   settings.limits.memory = a.wishes.memory;
   settings.folder = std::filesystem::absolute(a.dir, ignored).lexically_normal().string();
   settings.program = WEFT_VERSION;
+  settings.encrypt = !live::is_loopback(a.controller);
   settings.keeper_command = {"/proc/self/exe", "agent", "keep"};
   settings.log = [node = a.wishes.node](const std::string& line) {
     fmt::print(stderr, "agent {}: {}\n", node, line);
@@ -92,10 +167,11 @@ std::optional<int> run_keeper(int argc, char** argv) {
 Verb add_agent_command(CLI::App& app) {
   const auto a = std::make_shared<AgentArguments>();  // shared by parser and runner
   CLI::App* verb = app.add_subcommand("agent", "run ranks on this node for a controller");
-  verb->add_option("--controller", a->controller, "host:port where agents are expected")
-      ->required();
-  verb->add_option("--secret-file", a->secret_file, "the cluster's secret, 64 hexadecimal digits")
-      ->required();
+  verb->add_option("--controller", a->controller, "host:port where agents are expected");
+  verb->add_option("--secret-file", a->secret_file, "the cluster's secret, 64 hexadecimal digits");
+  verb->add_flag("--join", a->join,
+                 "in place of both: by the invitation in WEFT_TOKEN_FILE of the daemon at WEFT_URL")
+      ->excludes("--secret-file");
   verb->add_option("--dir", a->dir, "its folder: what it must know after a crash")->required();
   verb->add_option("--node", a->wishes.node, "name of this node (the host's)");
   verb->add_option("--devices", a->wishes.devices,
@@ -117,6 +193,9 @@ Verb add_agent_command(CLI::App& app) {
   verb->footer(
       "Ranks outlive the agent for one lease; an agent that is started again in the same folder\n"
       "takes them over.\n"
+      "Off the daemon's machine: `weft nodes invite NAME >NAME.token` there, and here\n"
+      "WEFT_URL=https://head:8443 WEFT_TOKEN_FILE=NAME.token weft agent --join --node NAME --dir "
+      "D\n"
       "example: weft agent --controller 10.0.0.1:7777 --secret-file cluster.key --dir "
       "/var/lib/weft");
   return {verb, [a] { return run(*a); }};

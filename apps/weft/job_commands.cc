@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 struct Arguments {
   std::string store, job, file, node, node_verb, from, to, queue, in, replica;
   bool json = false, all = false, follow = false, wait = false, dry_run = false;
-  int rank = 0, number = 0;
+  int rank = 0, number = 0, lasts_s = 3600;
 };
 using Shared = std::shared_ptr<Arguments>;
 
@@ -189,6 +189,8 @@ int change_node(const Arguments& a, DaemonClient& client) {
     target += fmt::format("?number={}", a.number);
   } else if (a.node_verb == "notice" && !a.in.empty()) {
     target += "?in=" + in_path(a.in);
+  } else if (a.node_verb == "invite") {
+    target += fmt::format("?lasts={}", a.lasts_s);
   }
   const auto changed = client.ask("POST", target);
   if (!changed.ok()) return refuse("nodes", changed.error(), kExitNo);
@@ -196,6 +198,11 @@ int change_node(const Arguments& a, DaemonClient& client) {
     fmt::print("{}\n", changed->dump());
   } else if (a.node_verb == "reserve") {
     fmt::print("reservation {} of {}\n", changed->at("number").get<std::uint32_t>(), a.node);
+  } else if (a.node_verb == "invite") {
+    // Alone on standard output, so that it can go to a file and never be seen.
+    fmt::print("{}\n", changed->at("token").get<std::string>());
+    fmt::print(stderr, "weft nodes: for {}, once, within {} s; it is not shown again\n", a.node,
+               a.lasts_s);
   }
   return kExitDone;
 }
@@ -325,14 +332,16 @@ std::vector<Verb> add_job_commands(CLI::App& app) {
   const auto [cancel, c] = add("cancel", "end a job, or take it back", run_cancel);
   cancel->add_option("job", c->job, "uuid, its beginning, or name")->required();
   const auto [nodes, n] = add("nodes", "list nodes, or change one", run_nodes);
-  nodes->add_option("verb", n->node_verb, "drain, undrain, fence, reserve, open or notice")
-      ->check(CLI::IsMember({"drain", "undrain", "fence", "reserve", "open", "notice"}));
+  nodes->add_option("verb", n->node_verb, "drain, undrain, fence, reserve, open, notice or invite")
+      ->check(CLI::IsMember({"drain", "undrain", "fence", "reserve", "open", "notice", "invite"}));
   nodes->add_option("node", n->node, "its name");
   nodes->add_option("--from", n->from, "reserve: when it begins, 2h from now or a time (now)");
   nodes->add_option("--to", n->to, "reserve: when it ends");
   nodes->add_option("--for", n->queue, "reserve: whose jobs may be there (nobody's)");
   nodes->add_option("--number", n->number, "open: which reservation ends now");
   nodes->add_option("--in", n->in, "notice: after how long the node is taken away (2min)");
+  nodes->add_option("--lasts", n->lasts_s, "invite: seconds in which its agent may join (3600)")
+      ->check(whole_number_from(1, 30 * 24 * 3600));
   const auto [events, e] = add("events", "what has happened", run_events);
   events->add_flag("-f,--follow", e->follow, "go on for ever");
   add("replay", "decide the journal's events anew and compare the commands", run_replay);

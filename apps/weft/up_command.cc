@@ -24,7 +24,7 @@ namespace {
 
 struct UpArguments {
   std::string cluster, policy, store;
-  std::string listen, certificate, key, quotas;
+  std::string listen, certificate, key, quotas, agents_at;
   double lease_s = 10, reclaim_idle_s = kNever;
   bool no_agents = false, namespaces = false, insecure = false;
 };
@@ -101,6 +101,7 @@ int run_up(const UpArguments& a) {
   if (const Status well = check_listening(a); !well.ok()) return refuse("up", well.error());
   live::DaemonOptions options;
   options.listen = a.listen;
+  options.agents_at = a.agents_at;
   options.certificate = a.certificate;
   options.key = a.key;
   options.store = a.store.empty() ? live::default_store() : a.store;
@@ -136,8 +137,8 @@ int run_up(const UpArguments& a) {
     fmt::print("weft: listens at {} for callers with a token\n", url);
   }
   if (a.no_agents) {
-    fmt::print("weft: agents are expected at 127.0.0.1:{} with --secret-file {}\n",
-               (*daemon)->agent_port(), (*daemon)->secret_file());
+    fmt::print("weft: agents are expected at {}, invited or with --secret-file {}\n",
+               (*daemon)->agents_at(), (*daemon)->secret_file());
   }
   std::fflush(stdout);
   const Status ended = (*daemon)->wait(stop_now);
@@ -176,6 +177,8 @@ Verb add_up_command(CLI::App& app) {
   verb->add_flag("--namespaces", a->namespaces,
                  "each node has a network of its own, as fast as the cluster file says (root)");
   verb->add_flag("--no-agents", a->no_agents, "start none: they come from other machines");
+  verb->add_option("--agents-at", a->agents_at,
+                   "ADDRESS:PORT where agents come to; encrypted beyond this machine (127.0.0.1)");
   verb->add_option("--listen", a->listen, "ADDRESS:PORT for callers with a token (none)");
   verb->add_option("--tls-cert", a->certificate, "certificate chain (PEM) for --listen");
   verb->add_option("--tls-key", a->key, "its key (PEM)");

@@ -30,7 +30,7 @@ TEST(OpenApi, DescribesEveryRouteAndNoOther) {
   for (const auto& [path, methods] : document.at("paths").items()) {
     for (const auto& [method, ignored] : methods.items()) described.insert(method + " " + path);
   }
-  constexpr const char* kNeeds[] = {"user", "owner", "operator", "admin"};
+  constexpr const char* kNeeds[] = {"user", "owner", "operator", "admin", "node"};
   for (const live::Route& route : live::routes()) {
     const std::string name = lower(route.method) + " " + route.pattern;
     SCOPED_TRACE(name);
@@ -117,6 +117,9 @@ TEST(OpenApi, AnswersAreAsItSays) {
   answers.expect(200, "POST", "/v1/nodes/{node}/open",
                  "/v1/nodes/node-0/open?number=" + reserved.at("number").dump());
   answers.expect(200, "POST", "/v1/nodes/{node}/notice", "/v1/nodes/node-0/notice?in=1h");
+  answers.expect(201, "POST", "/v1/nodes/{node}/invite", "/v1/nodes/node-0/invite?lasts=60");
+  answers.expect(400, "POST", "/v1/nodes/{node}/invite", "/v1/nodes/node-0/invite?lasts=0");
+  answers.expect(403, "POST", "/v1/nodes/{node}/join", "/v1/nodes/node-0/join");
   answers.expect(200, "GET", "/v1/events", "/v1/events?after=1");
   answers.expect(201, "POST", "/v1/notes", "/v1/notes", R"({"name": "a", "text": "b"})");
   answers.expect(200, "GET", "/v1/status", "/v1/status");

@@ -28,7 +28,10 @@ class Up {
   void start() {
     std::vector<std::string> words = {WEFT_BINARY, "up", "--store", store(), "--lease", "2"};
     words.insert(words.end(), more_.begin(), more_.end());
-    if (std::find(more_.begin(), more_.end(), "--cluster") == more_.end()) {
+    const auto asked = [&](const char* option) {
+      return std::find(more_.begin(), more_.end(), option) != more_.end();
+    };
+    if (!asked("--cluster")) {
       words.insert(words.end(), {"--cluster", "2x2"});
     }
     auto started = runtime::ChildProcess::start(
@@ -40,7 +43,7 @@ class Up {
       const auto nodes = ask("GET", "/v1/nodes");
       if (!nodes.is_object() || !nodes.contains("nodes")) return false;
       for (const nlohmann::json& node : nodes["nodes"]) {
-        if (!node["connected"].get<bool>()) return false;
+        if (!node["connected"].get<bool>() && !asked("--no-agents")) return false;
       }
       return true;
     })) << slurp(scratch.path("up.err"));

@@ -135,6 +135,7 @@ void Agent::dial() {
       Connection::Settings settings;
       settings.identity = {settings_.secret, runtime::job_of(settings_.secret),
                            settings_.facts.node.substr(0, runtime::kMostLabelBytes)};
+      settings.options.encrypt = settings_.encrypt;
       connection_ = Connection::connect(
           *reactor_, *address, settings, runtime::Purpose::kControl, kConnectDeadline,
           {.on_open = [this] { opened(); },

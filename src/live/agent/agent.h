@@ -20,6 +20,7 @@ namespace weft::live {
 struct AgentSettings {
   std::string controller;  // host:port
   runtime::Secret secret;  // of the cluster
+  bool encrypt = false;    // what is said to the controller and by it; one side is enough
   NodeFacts facts;
   GroupLimits limits;                           // of all ranks together
   std::string folder;                           // absolute

@@ -23,6 +23,8 @@ Json view_of_token(const Token& token) {
           {"expires_s", token.expires_s > 0 ? Json(token.expires_s) : Json()}};
 }
 
+constexpr std::uint32_t kNobody = 65534;  // as whom nothing is ever run
+
 struct Wish {
   Caller caller;
   Seconds lasts_s = 0;  // 0: for ever
@@ -42,7 +44,7 @@ Result<Wish> wish_of(const ApiRequest& request) {
   const Json user = body.value("user", Json(request.caller.user));
   const Json lasts = body.value("lasts_s", Json(0));
   const auto known = role.is_string() ? role_named(role.get<std::string>()) : std::nullopt;
-  if (!known) return wrong("role must be user, operator or admin");
+  if (!known || *known == Role::kNode) return wrong("role must be user, operator or admin");
   const bool own = user == request.caller.user;
   auto caller = own                ? request.caller
                 : user.is_string() ? user_named(user.get<std::string>())
@@ -101,6 +103,39 @@ void revoke_token(ApiParts& parts, const ApiCall& call) {
   const auto revoked = parts.tokens.revoke(call.id);
   if (!revoked.ok()) return call.answer(error_answer(503, revoked.error().text()));
   call.answer(json_answer(200, {{"revoked", true}}));
+}
+
+// A token for one node, once, so that whoever sets a machine up never sees the cluster's secret.
+void invite_node(ApiParts& parts, const ApiCall& call) {
+  constexpr std::uint64_t kUsual = 3600, kMost = 30 * 24 * 3600;
+  const std::uint64_t lasts = call.number("lasts", kUsual);
+  if (lasts < 1 || lasts > kMost) {
+    return call.answer(
+        error_answer(400, fmt::format("lasts is {} s; it must be from 1 to {}", lasts, kMost)));
+  }
+  const auto now = static_cast<Seconds>(std::time(nullptr));
+  Caller node{kNobody, kNobody, parts.cluster.nodes[call.node].name, Role::kNode};
+  const auto made = parts.tokens.create(node, now, now + static_cast<Seconds>(lasts));
+  if (!made.ok()) return call.answer(error_answer(503, made.error().text()));
+  Json view = view_of_token(made->token);
+  view["token"] = made->secret;
+  call.answer(json_answer(201, view));
+}
+
+void join_node(ApiParts& parts, const ApiCall& call) {
+  const Caller& asks = call.request.caller;
+  const std::string& node = parts.cluster.nodes[call.node].name;
+  if (asks.role != Role::kNode || asks.user != node) {
+    return call.answer(error_answer(403,
+                                    fmt::format("only who was invited as {} may join as it", node),
+                                    "make a token with `weft nodes invite`"));
+  }
+  // Used up before the secret goes out: of two that come with one token, one gets it.
+  const auto used = parts.tokens.revoke(asks.token);
+  if (!used.ok()) return call.answer(error_answer(503, used.error().text()));
+  if (!*used) return call.answer(error_answer(409, "the invitation has been used"));
+  call.answer(json_answer(
+      200, {{"node", node}, {"secret", parts.fleet.secret().hex()}, {"port", parts.fleet.port()}}));
 }
 
 }  // namespace weft::live::handlers

@@ -41,6 +41,13 @@ Status make_folder(const std::string& path) {
   return Error{ErrorKind::kIo, fmt::format("{}: {}", path, failed.message()), ""};
 }
 
+// Where agents on this machine find what listens at `address`.
+std::string nearest(const std::string& address, int port) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  const bool any = host.empty() || host == "0.0.0.0" || host == "*";
+  return fmt::format("{}:{}", any ? "127.0.0.1" : host, port);
+}
+
 }  // namespace
 
 std::string socket_of(const std::string& store) { return path_in(store, "sock"); }
@@ -104,7 +111,9 @@ Status Daemon::open(DaemonOptions options) {
   if (const Status chosen = choose_policy(options); !chosen.ok()) return chosen;
   board_ = std::make_unique<Board>(cluster_);
   FleetOptions fleet;
-  fleet.address = fmt::format("127.0.0.1:{}", kept_port());
+  fleet.address =
+      options.agents_at.empty() ? fmt::format("127.0.0.1:{}", kept_port()) : options.agents_at;
+  fleet.encrypt = !is_loopback(fleet.address);
   fleet.secret = secret_;
   fleet.lease_s = options.lease_s;
   fleet.suspect_s = std::min(3.0, options.lease_s);
@@ -113,6 +122,7 @@ Status Daemon::open(DaemonOptions options) {
   auto opened = Fleet::open(cluster_, fleet);
   if (!opened.ok()) return opened.error();
   fleet_ = std::move(*opened);
+  agents_near_ = nearest(fleet.address, fleet_->port());
   const Status kept =
       write_file_atomically(path_in(store_, "port"), std::to_string(fleet_->port()));
   if (!kept.ok()) return kept;
@@ -209,7 +219,7 @@ Status Daemon::start_agents(const DaemonOptions& options) {
       command.emplace_back(option);
       command.push_back(std::move(value));
     };
-    add("--controller", fmt::format("127.0.0.1:{}", fleet_->port()));
+    add("--controller", agents_near_);
     add("--secret-file", secret_file_);
     add("--node", node.name);
     add("--dir", dir);

@@ -42,6 +42,9 @@ struct DaemonOptions {
   bool namespaces = false;
   std::uint64_t image_every = 20'000;
   std::optional<OtherWorld> other_world;
+  // Where agents come to, host:port; beyond this machine what is said there is encrypted. Empty:
+  // 127.0.0.1, at the port of the last time.
+  std::string agents_at;
   // TCP beside the unix socket: host:port, and files for TLS. Empty: none.
   std::string listen, certificate, key;
   std::shared_ptr<const Forecaster> forecaster = nullptr;  // shared with whoever made it; or none
@@ -66,7 +69,8 @@ class Daemon {
   // Ends local agents too, and with them their ranks; without, all go on until the next daemon.
   void stop_agents();
 
-  int agent_port() const { return fleet_->port(); }
+  // For agents on this machine: host:port.
+  const std::string& agents_at() const { return agents_near_; }
   const std::string& secret_file() const { return secret_file_; }
   std::uint64_t term() const { return journal_->term(); }
   std::size_t jobs() const { return board_->size(); }
@@ -85,7 +89,7 @@ class Daemon {
   Status start_agents(const DaemonOptions& options);
   int kept_port() const;
 
-  std::string store_, secret_file_;
+  std::string store_, secret_file_, agents_near_;
   int lock_ = -1;
   runtime::Secret secret_;
   Cluster cluster_;

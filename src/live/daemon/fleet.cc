@@ -38,6 +38,7 @@ Result<std::unique_ptr<Fleet>> Fleet::open(const Cluster& cluster, FleetOptions 
   settings.identity = {fleet->options_.secret, runtime::job_of(fleet->options_.secret),
                        "controller"};
   settings.most_frame_bytes = kMostFrameBytes;
+  settings.options.encrypt = fleet->options_.encrypt;
   auto listener = runtime::Listener::open(
       *fleet->reactor_, fleet->options_.address, settings,
       [it = fleet.get()](const std::shared_ptr<Connection>& c) { it->accepted(c); });

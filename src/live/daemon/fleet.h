@@ -20,6 +20,7 @@ namespace weft::live {
 
 struct FleetOptions {
   std::string address = "127.0.0.1:0";  // where agents come to
+  bool encrypt = false;                 // what is said to them and by them
   runtime::Secret secret;
   Seconds lease_s = 10;
   Seconds suspect_s = 3;            // silence after which a node gets no new work
@@ -46,6 +47,7 @@ class Fleet : public Engine {
   ~Fleet() override;
 
   int port() const { return listener_->port(); }
+  const runtime::Secret& secret() const { return options_.secret; }
   // After recovery and before the brain begins: takes over what the board says runs, and waits for
   // agents from now on. Requires: both outlive this.
   void begin(EventSink& brain, Board& board, std::uint64_t term);

@@ -101,13 +101,20 @@ Row row_of(const std::string& method, const std::string& asked) {
 }
 
 std::optional<ApiAnswer> may_not(const Route& route, const Caller& caller) {
-  const bool admin = route.need == Need::kAdmin;
-  const Role needed = admin                           ? Role::kAdmin
-                      : route.need == Need::kOperator ? Role::kOperator
-                                                      : Role::kUser;
+  const auto [needed, who] = [&]() -> std::pair<Role, const char*> {
+    switch (route.need) {
+      case Need::kAdmin:
+        return {Role::kAdmin, "an administrator"};
+      case Need::kOperator:
+        return {Role::kOperator, "an operator"};
+      case Need::kNode:
+        return {Role::kNode, "an invited node"};
+      default:
+        return {Role::kUser, "a user"};
+    }
+  }();
   if (caller.may(needed)) return std::nullopt;
-  return error_answer(403,
-                      fmt::format("only an {} may do that", admin ? "administrator" : "operator"));
+  return error_answer(403, fmt::format("only {} may do that", who));
 }
 
 // Fills in what the pattern names; an answer if there is none, or the caller does not own it.
@@ -162,6 +169,8 @@ const std::vector<Route>& routes() {
        {{"from", kText}, {"to", kText}, {"for", kText}}},
       {"POST", "/v1/nodes/{node}/open", Need::kOperator, open_node, {{"number", kNumber}}},
       {"POST", "/v1/nodes/{node}/notice", Need::kOperator, notice_node, {{"in", kText}}},
+      {"POST", "/v1/nodes/{node}/invite", Need::kAdmin, invite_node, {{"lasts", kNumber}}},
+      {"POST", "/v1/nodes/{node}/join", Need::kNode, join_node},
       {"GET", "/v1/events", Need::kUser, list_events, {{"after", kNumber}}},
       {"POST", "/v1/notes", Need::kOperator, write_note, {}, kJobBody},
       {"GET", "/v1/events/stream", Need::kUser, stream_events, {{"after", kNumber}}},

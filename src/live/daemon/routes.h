@@ -15,7 +15,8 @@ enum class Need : std::uint8_t {
   kUser,      // everybody who is known
   kOwner,     // whoever submitted {job}, and administrators
   kOperator,  // of nodes: operators and administrators
-  kAdmin
+  kAdmin,
+  kNode  // an invited node
 };
 
 enum class QueryKind : std::uint8_t { kText, kNumber, kFlag };
@@ -83,6 +84,8 @@ void usage(ApiParts&, const ApiCall&);
 void create_token(ApiParts&, const ApiCall&);
 void list_tokens(ApiParts&, const ApiCall&);
 void revoke_token(ApiParts&, const ApiCall&);
+void invite_node(ApiParts&, const ApiCall&);
+void join_node(ApiParts&, const ApiCall&);
 }  // namespace handlers
 
 }  // namespace weft::live

@@ -138,7 +138,10 @@ std::optional<Caller> Tokens::find(std::string_view secret, Seconds now_s) const
   const std::lock_guard lock(mutex_);
   for (const Token& token : tokens_) {
     if (token.id != id || (token.expires_s > 0 && token.expires_s <= now_s)) continue;
-    if (CRYPTO_memcmp(token.digest.data(), digest.data(), digest.size()) == 0) return token.caller;
+    if (CRYPTO_memcmp(token.digest.data(), digest.data(), digest.size()) != 0) continue;
+    Caller caller = token.caller;
+    caller.token = token.id;
+    return caller;
   }
   return std::nullopt;
 }

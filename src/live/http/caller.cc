@@ -4,10 +4,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <iterator>
+
 namespace weft::live {
 
 std::optional<Role> role_named(std::string_view name) {
-  for (int i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < std::size(kRoleNames); ++i) {
     if (name == kRoleNames[i]) return static_cast<Role>(i);
   }
   return std::nullopt;

@@ -8,16 +8,17 @@
 
 namespace weft::live {
 
-// What a caller may do; each may do what those before it may.
-enum class Role : std::uint8_t { kUser, kOperator, kAdmin };
-inline constexpr const char* kRoleNames[] = {"user", "operator", "admin"};
+// What a caller may do; each may do what those before it may. A node may join and nothing else.
+enum class Role : std::uint8_t { kNode, kUser, kOperator, kAdmin };
+inline constexpr const char* kRoleNames[] = {"node", "user", "operator", "admin"};
 std::optional<Role> role_named(std::string_view name);
 
 struct Caller {
   std::uint32_t uid = 0, gid = 0;
   std::string user;
   Role role = Role::kUser;
-  bool by_token = false;  // false: the kernel says who it is
+  bool by_token = false;   // false: the kernel says who it is
+  std::string token = {};  // its public name, by_token
   bool may(Role needed) const { return role >= needed; }
 };
 
