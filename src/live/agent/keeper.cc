@@ -13,11 +13,11 @@
 #include <cstring>
 #include <fstream>
 
-#include "base/files.h"
 #include "base/stopwatch.h"
 #include "live/agent/keeper_link.h"
 #include "live/agent/keeper_loop.h"
 #include "live/agent/process_tree.h"
+#include "live/agent/rank_plan.h"
 
 namespace weft::live {
 namespace {
@@ -26,7 +26,6 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kGoDeadlineNs = 30 * kSecond;
-constexpr std::uint64_t kMostOrderBytes = 4 << 20;
 constexpr int kNotStarted = 126;
 
 Error io_error(const std::string& what) {
@@ -96,23 +95,11 @@ Status KeeperLoop::wait_for_go() {
 }
 
 Status KeeperLoop::read_order() {
-  const auto text = read_file(paths_.order(key_), kMostOrderBytes);
-  if (!text.ok()) return text.error();
-  const Json json = Json::parse(*text, nullptr, false);
-  auto order = json.is_object() ? read_run_order(json)
-                                : Error{ErrorKind::kInvalidInput, "the order is not whole", ""};
-  if (!order.ok()) return order.error();
-  order_ = std::move(*order);
-  const auto mine = std::find_if(order_.ranks.begin(), order_.ranks.end(),
-                                 [&](const RankShare& share) { return share.rank == rank_; });
-  if (mine == order_.ranks.end()) {
-    return Error{ErrorKind::kInvalidInput, fmt::format("rank {} is not in the order", rank_), ""};
-  }
-  share_ = *mine;
-  const auto setups = json.find("setups");
-  if (setups != json.end() && setups->contains(std::to_string(rank_))) {
-    setup_ = read_rank_setup((*setups)[std::to_string(rank_)]);
-  }
+  auto plan = read_rank_plan(paths_, key_, rank_);
+  if (!plan.ok()) return plan.error();
+  order_ = std::move(plan->order);
+  share_ = std::move(plan->share);
+  setup_ = std::move(plan->setup);
   return {};
 }
 
@@ -132,18 +119,9 @@ Status KeeperLoop::begin() {
 }
 
 Status KeeperLoop::start_phase(const std::string& script) {
-  CommandPlan plan;
+  CommandPlan plan = command_plan({order_, share_, setup_}, progress_path_);
   plan.script = script;
-  plan.workdir = order_.workdir;
-  plan.environment = rank_environment(order_, share_, setup_, progress_path_);
-  plan.user = order_.user;
-  plan.uid = order_.uid;
-  plan.gid = order_.gid;
-  plan.group_files = setup_.group_files;
-  plan.data_limit = setup_.data_limit;
-  plan.cpus = setup_.cpus;
-  plan.network_space = setup_.network_space;
-  plan.output = output_writer_;
+  plan.output = plan.errors = output_writer_;
   status_.reset();
   const auto started = start_command(plan);
   if (!started.ok()) return started.error();

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -18,7 +19,7 @@
 namespace weft::live {
 namespace {
 
-constexpr int kCannotExec = 126;
+constexpr int kCannotExec = 126, kNoSuchProgram = 127;
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> result;
@@ -100,9 +101,29 @@ bool become(const CommandPlan& plan, std::string& what) {
 
 bool redirect(const CommandPlan& plan, std::string& what) {
   what = "cannot redirect its output";
-  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
-         dup2(plan.output, STDOUT_FILENO) >= 0 && dup2(plan.output, STDERR_FILENO) >= 0;
+  const int input = plan.input >= 0 ? plan.input : open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (input < 0 || dup2(input, STDIN_FILENO) < 0 || dup2(plan.output, STDOUT_FILENO) < 0 ||
+      dup2(plan.errors, STDERR_FILENO) < 0) {
+    return false;
+  }
+  what = "cannot have the terminal";
+  return !plan.terminal || ioctl(STDIN_FILENO, TIOCSCTTY, 0) == 0;
+}
+
+// Returns only when it could not be started.
+void become_program(const CommandPlan& plan, std::string& what) {
+  const auto environment = pointers(plan.environment);
+  if (!plan.words.empty()) {
+    environ = const_cast<char**>(environment.data());  // where execvp() looks for PATH
+    what = fmt::format("cannot start '{}'", plan.words[0]);
+    execvp(plan.words[0].c_str(), pointers(plan.words).data());
+    return;
+  }
+  what = "cannot start the shell";
+  const std::vector<std::string> words = {"bash", "-c", plan.script};
+  const std::vector<std::string> plain = {"sh", "-c", plan.script};
+  execve("/bin/bash", pointers(words).data(), environment.data());
+  execve("/bin/sh", pointers(plain).data(), environment.data());
 }
 
 // In the child, until it is the command. Returns only when something is in the way.
@@ -110,9 +131,6 @@ int turn_into_command(const CommandPlan& plan, pid_t keeper, std::string& what) 
   setsid();
   reset_signals();
   umask(022);
-  const std::vector<std::string> words = {"bash", "-c", plan.script};
-  const std::vector<std::string> plain = {"sh", "-c", plan.script};
-  const auto environment = pointers(plan.environment);
   if (!redirect(plan, what) || !enter_network(plan, what) || !take_user_groups(plan, what) ||
       !join_groups(plan, what) || !limit(plan, what) || !become(plan, what)) {
     return errno;
@@ -125,9 +143,7 @@ int turn_into_command(const CommandPlan& plan, pid_t keeper, std::string& what) 
   what = fmt::format("cannot change to the folder {}", plan.workdir);
   if (chdir(plan.workdir.empty() ? "/" : plan.workdir.c_str()) != 0) return errno;
   syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-  execve("/bin/bash", pointers(words).data(), environment.data());
-  execve("/bin/sh", pointers(plain).data(), environment.data());
-  what = "cannot start the shell";
+  become_program(plan, what);
   return errno;
 }
 
@@ -145,7 +161,7 @@ Result<StartedCommand> start_command(const CommandPlan& plan) {
     const int number = turn_into_command(plan, keeper, what);
     const std::string text = fmt::format("{}: {}", what, strerror(number));
     [[maybe_unused]] const ssize_t told = write(ends[1], text.data(), text.size());
-    _exit(kCannotExec);
+    _exit(!plan.words.empty() && number == ENOENT ? kNoSuchProgram : kCannotExec);
   }
   const int number = errno;
   close(ends[1]);

@@ -13,7 +13,8 @@
 namespace weft::live {
 
 struct CommandPlan {
-  std::string script;                    // for the shell
+  std::string script;                    // for the shell, unless there are words
+  std::vector<std::string> words;        // a program, found by PATH, and what it is told
   std::string workdir;                   // empty: the user's home, or /
   std::vector<std::string> environment;  // NAME=value, all of it
   std::string user;                      // whose supplementary groups; empty: none
@@ -22,7 +23,9 @@ struct CommandPlan {
   Bytes data_limit = 0;                  // of memory, where no control group limits it; 0: none
   std::vector<int> cpus;                 // to run on; empty: all
   std::string network_space;             // file of the network namespace; empty: ours
-  int output = -1;                       // its standard output and error
+  int input = -1;                        // its standard input; -1: nothing
+  int output = -1, errors = -1;          // its standard output and error
+  bool terminal = false;                 // they are a terminal, which is to be its own
 };
 
 struct StartedCommand {
