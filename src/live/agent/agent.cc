@@ -175,6 +175,7 @@ void Agent::closed(End end, const std::string& reason) {
     settings_.log(
         fmt::format("no controller at {} ({}): {}", settings_.controller, name_of(end), reason));
   }
+  if (welcomed_) table_->end_execs("the controller went");
   welcomed_ = false;
   connection_.reset();
   const bool at_fault = end == End::kBadProof || end == End::kBadFrame;
@@ -225,6 +226,7 @@ Status Agent::obey(const std::string& op, const Json& message) {
   if (op == "signal") return table_->signal(message);
   if (op == "stacks") return table_->save_stacks(message);
   if (op == "forget") return table_->forget(message);
+  if (op.starts_with("exec")) return table_->exec(op, message);
   return Error{ErrorKind::kInvalidInput, "no such message is known", ""};
 }
 

@@ -11,7 +11,7 @@
 
 namespace weft::live {
 
-inline constexpr std::size_t kMostLinkBytes = 16 << 10;
+inline constexpr std::size_t kMostLinkBytes = 64 << 10;
 
 // A non-blocking socket that listens at `path`, for this user alone; what was there is replaced.
 Result<int> listen_for_keepers(const std::string& path);

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
+#include "live/agent/exec_keeper.h"
 #include "live/agent/folder.h"
 #include "live/agent/json_fields.h"
 #include "live/agent/keeper.h"
@@ -34,50 +36,56 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
-// A message that carries one descriptor.
+constexpr std::size_t kMostDescriptors = 4;  // the link and three streams
+
+// A message that carries descriptors.
 struct Parcel {
-  Parcel(char* text, std::size_t size) : part{text, size} {
+  Parcel(char* text, std::size_t size, std::size_t descriptors) : part{text, size} {
     header.msg_iov = &part;
     header.msg_iovlen = 1;
     header.msg_control = control;
-    header.msg_controllen = sizeof control;
+    header.msg_controllen = CMSG_SPACE(descriptors * sizeof(int));
   }
   iovec part;
   msghdr header = {};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
 };
 
-bool send_request(int socket, std::string text, int link) {
-  Parcel parcel(text.data(), text.size());
+bool send_request(int socket, std::string text, const std::vector<int>& descriptors) {
+  CHECK(descriptors.size() <= kMostDescriptors);
+  Parcel parcel(text.data(), text.size(), descriptors.size());
   cmsghdr* head = CMSG_FIRSTHDR(&parcel.header);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof link);
-  std::memcpy(CMSG_DATA(head), &link, sizeof link);
+  head->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+  std::memcpy(CMSG_DATA(head), descriptors.data(), descriptors.size() * sizeof(int));
   return sendmsg(socket, &parcel.header, MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(text.size());
 }
 
-// Waits. False: the agent is gone. A link of -1: the request makes no sense.
-bool receive_request(int socket, Json& request, int& link) {
+// Waits. False: the agent is gone. The link comes first; no descriptors: the request makes no
+// sense.
+bool receive_request(int socket, Json& request, std::vector<int>& descriptors) {
   char text[kMostRequest];
-  Parcel parcel(text, sizeof text);
+  Parcel parcel(text, sizeof text, kMostDescriptors);
   ssize_t got = -1;
   do {
     got = recvmsg(socket, &parcel.header, MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
   if (got <= 0) return false;
-  link = -1;
+  descriptors.clear();
   const cmsghdr* head = CMSG_FIRSTHDR(&parcel.header);
   if (head != nullptr && head->cmsg_type == SCM_RIGHTS) {
-    std::memcpy(&link, CMSG_DATA(head), sizeof link);
+    descriptors.resize((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    std::memcpy(descriptors.data(), CMSG_DATA(head), descriptors.size() * sizeof(int));
   }
   request = Json::parse(text, text + got, nullptr, false);
   return true;
 }
 
 // As if it had been started for this alone: a session of its own, its own log.
-void settle_in(const FolderPaths& paths, const KeeperWords& words, std::span<char> title) {
+void settle_in(const FolderPaths& paths, const KeeperWords& words, const std::string& more,
+               std::span<char> title) {
   setsid();
   signal(SIGCHLD, SIG_DFL);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -90,21 +98,25 @@ void settle_in(const FolderPaths& paths, const KeeperWords& words, std::span<cha
     dup2(log, STDERR_FILENO);
     close(log);
   }
-  std::string name = words.key.text() + '\0' + std::to_string(words.rank);
+  std::string name = words.key.text() + '\0' + std::to_string(words.rank) + '\0' + more;
   name.resize(title.size());
   std::copy(name.begin(), name.end(), title.begin());
 }
 
-int keep(const std::string& folder, const Json& request, int link, std::span<char> title) {
+int keep(const std::string& folder, const Json& request, const std::vector<int>& descriptors,
+         std::span<char> title) {
   JsonFields fields(request);
   KeeperWords words;
   words.folder = folder;
   words.key.uuid = fields.text("uuid");
   words.key.epoch = static_cast<std::uint64_t>(fields.whole("epoch", 0, std::int64_t{1} << 53, 0));
   words.rank = static_cast<int>(fields.whole("rank", 0, 1 << 24, 0));
-  words.link = link;
-  settle_in({folder}, words, title);
-  const Status kept = keep_rank(words);
+  words.link = descriptors[0];
+  const std::string exec = fields.text("exec");
+  settle_in({folder}, words, exec.empty() ? "" : "exec", title);
+  const Status kept =
+      exec.empty() ? keep_rank(words)
+                   : keep_exec(words, exec, {descriptors[1], descriptors[2], descriptors[3]});
   if (kept.ok()) return 0;
   const std::string text = kept.error().text() + "\n";
   [[maybe_unused]] const ssize_t told = write(STDERR_FILENO, text.data(), text.size());
@@ -159,11 +171,12 @@ int serve_keepers(const std::string& folder, std::span<char> title) {
   signal(SIGPIPE, SIG_IGN);
   load_user_tables();
   Json request;
-  int link = -1;
-  while (receive_request(STDIN_FILENO, request, link)) {
-    if (link < 0) continue;
-    if (fork() == 0) return keep(folder, request, link, title);
-    close(link);
+  std::vector<int> descriptors;
+  while (receive_request(STDIN_FILENO, request, descriptors)) {
+    const bool whole = request.is_object() &&
+                       descriptors.size() == (request.contains("exec") ? kMostDescriptors : 1);
+    if (whole && fork() == 0) return keep(folder, request, descriptors, title);
+    for (const int descriptor : descriptors) close(descriptor);
   }
   return 0;
 }
@@ -200,17 +213,28 @@ Status KeeperServer::start() {
 }
 
 Result<int> KeeperServer::fork_keeper(const RunKey& key, int rank) {
+  return fork(Json{{"uuid", key.uuid}, {"epoch", key.epoch}, {"rank", rank}}.dump(), {});
+}
+
+Result<int> KeeperServer::fork_exec_keeper(const RunKey& key, int rank, const std::string& id,
+                                           const std::array<int, 3>& streams) {
+  return fork(Json{{"uuid", key.uuid}, {"epoch", key.epoch}, {"rank", rank}, {"exec", id}}.dump(),
+              streams);
+}
+
+Result<int> KeeperServer::fork(const std::string& request, std::span<const int> streams) {
   if (Status started = start(); !started.ok()) return started.error();
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
     return no_server(errno);
   }
-  const std::string text = Json{{"uuid", key.uuid}, {"epoch", key.epoch}, {"rank", rank}}.dump();
-  bool sent = send_request(socket_, text, ends[1]);
+  std::vector<int> descriptors = {ends[1]};
+  descriptors.insert(descriptors.end(), streams.begin(), streams.end());
+  bool sent = send_request(socket_, request, descriptors);
   // One that has just died is not yet known to have: once more, with another.
   if (!sent && errno == EPIPE) {
     end();
-    sent = start().ok() && send_request(socket_, text, ends[1]);
+    sent = start().ok() && send_request(socket_, request, descriptors);
   }
   const int number = errno;
   close(ends[1]);

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,8 +36,13 @@ class KeeperServer {
   // Asks for a keeper and returns our end of the link to it. A keeper that never comes into being
   // shows as an end of the link. Error: there is no server, and none can be started.
   Result<int> fork_keeper(const RunKey& key, int rank);
+  // The same of a process that keeps a command beside the rank (exec_keeper.h). `streams`: the
+  // command's input, output and errors, which stay ours too.
+  Result<int> fork_exec_keeper(const RunKey& key, int rank, const std::string& id,
+                               const std::array<int, 3>& streams);
 
  private:
+  Result<int> fork(const std::string& request, std::span<const int> streams);
   void end();
 
   const std::vector<std::string> command_;

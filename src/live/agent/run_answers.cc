@@ -80,7 +80,7 @@ void RunTable::tell_ends() {
 
 std::vector<std::string> RunTable::can() const {
   std::vector<std::string> can = settings_.groups.can();
-  can.insert(can.end(), {"freeze", "bandwidth"});
+  can.insert(can.end(), {"freeze", "bandwidth", "exec"});
   if (settings_.traffic.works() && settings_.groups.has("traffic")) can.push_back("guarantee");
   if (geteuid() == 0) can.push_back("user");
   return can;

@@ -320,8 +320,9 @@ void RunTable::sweep(const RunKey& key, int number, const std::optional<RankEnd>
   if (rank == nullptr || rank->end) return;
   rank->sweeping = true;
   if (rank->executed || rank->command > 0) measure(*rank);
+  const bool beside = execs_->kill(key, number, fmt::format("rank {} has ended", number));
   bool gone = clear_groups(rank->setup);
-  if (rank->setup.groups.empty() && !end) {
+  if (rank->setup.groups.empty() && (beside || !end)) {
     const std::vector<pid_t> left = marked_processes(mark_of(key, number));
     for (const pid_t process : left) kill(process, SIGKILL);
     gone = left.empty();

@@ -35,6 +35,7 @@ RunTable::RunTable(runtime::Reactor& reactor, Settings settings)
     : reactor_(reactor), settings_(std::move(settings)) {}
 
 RunTable::~RunTable() {
+  execs_.reset();
   for (auto& [key, run] : runs_) {
     for (auto& [number, rank] : run.ranks) release(rank);
   }
@@ -52,6 +53,7 @@ Status RunTable::open() {
   server_ = std::make_unique<KeeperServer>(settings_.keeper_command, settings_.paths.root,
                                            settings_.paths.server_log());
   if (Status started = server_->start(); !started.ok()) return started;
+  open_execs();
   for (const RunKey& key : kept_runs(settings_.paths)) adopt(key);
   for (const OldRun& old : old_runs(settings_.paths)) {
     if (runs_.contains(old.key)) continue;

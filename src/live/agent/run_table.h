@@ -14,6 +14,7 @@
 #include "live/agent/folder.h"
 #include "live/agent/keeper_port.h"
 #include "live/agent/keeper_server.h"
+#include "live/agent/node_execs.h"
 #include "live/agent/node_facts.h"
 #include "live/agent/rank_setup.h"
 #include "live/agent/rank_traffic.h"
@@ -51,6 +52,10 @@ class RunTable {
   Status signal(const Json& message);
   Status save_stacks(const Json& message);
   Status forget(const Json& message);
+  // exec and what begins with exec_: commands beside a rank.
+  Status exec(const std::string& op, const Json& message);
+  // The controller is gone, and with it who wanted them.
+  void end_execs(const std::string& why);
 
   // What is enforced, for a `hello`.
   std::vector<std::string> can() const;
@@ -105,6 +110,11 @@ class RunTable {
   void resize(Run& run, const Json& message);
   void freeze(Run& run, bool frozen);
 
+  // run_execs.cc: commands beside ranks.
+  void open_execs();
+  // Why none can begin there; empty: it can.
+  std::string exec_refusal(const RunKey& key, int rank);
+
   // run_answers.cc: what is said.
   void conclude(Run& run);
   void measure(Rank& rank);
@@ -142,6 +152,7 @@ class RunTable {
   Settings settings_;
   std::unique_ptr<KeeperPort> port_;
   std::unique_ptr<KeeperServer> server_;
+  std::unique_ptr<NodeExecs> execs_;
   std::map<RunKey, Run> runs_;
   std::map<int, std::pair<RunKey, int>> links_;  // by descriptor
   std::map<std::string, std::uint64_t> newest_;  // epoch of each uuid that was here
