@@ -105,6 +105,50 @@ std::vector<Hostile> wrong_jobs() {
   };
 }
 
+std::vector<Hostile> wrong_execs() {
+  using enum From;
+  const auto exec = [](const std::string& body) {
+    return ask("POST /v1/jobs/steady/exec", "", body);
+  };
+  const std::string one = "/v1/execs/" + std::string(32, 'a');
+  return {
+      {"an exec without a body", kOwner, ask("POST /v1/jobs/steady/exec"), 400},
+      {"an exec that is half a text", kOwner, exec("{\"command\": [\"ls\""), 400},
+      {"an exec that is a list", kOwner, exec("[]"), 400},
+      {"an exec of no command", kOwner, exec("{}"), 400},
+      {"an exec of a text", kOwner, exec("{\"command\": \"ls\"}"), 400},
+      {"an exec of numbers", kOwner, exec("{\"command\": [1]}"), 400},
+      {"an exec with a zero byte", kOwner, exec("{\"command\": [\"a\\u0000b\"]}"), 400},
+      {"an exec with a field too many", kOwner, exec("{\"command\": [\"ls\"], \"uid\": 0}"), 400},
+      {"an exec in a negative rank", kOwner, exec("{\"command\": [\"ls\"], \"rank\": -1}"), 400},
+      {"an exec in a rank that is not there", kOwner, exec("{\"command\": [\"ls\"], \"rank\": 9}"),
+       404},
+      {"an exec in a replica of no service", kOwner,
+       exec("{\"command\": [\"ls\"], \"replica\": \"../x\"}"), 400},
+      {"an exec of a terminal that is a number", kOwner,
+       exec("{\"command\": [\"ls\"], \"tty\": 3}"), 400},
+      {"an exec for ever", kOwner, exec("{\"command\": [\"ls\"], \"timeout_s\": 1e99}"), 400},
+      {"an exec of too many words", kOwner,
+       exec("{\"command\": [\"" + std::string(50'000, 'a') + "\"]}"), 400},
+      {"a large exec", kOwner, exec(std::string(70'000, ' ')), 413},
+      {"large input", kOwner, ask("POST " + one + "/input?offset=0", "", std::string(70'000, 'a')),
+       413},
+      {"input without its place", kOwner, ask("POST " + one + "/input"), 400},
+      {"input beyond all numbers", kOwner, ask("POST " + one + "/input?offset=99999999999999999"),
+       400},
+      {"output of no exec", kOwner, ask("GET " + one + "/output"), 404},
+      {"output of a name that is none", kOwner, ask("GET /v1/execs/..%2f..%2fetc/output"), 404},
+      {"output after a word", kOwner, ask("GET " + one + "/output?after=x"), 400},
+      {"a window of no rows", kOwner, ask("POST " + one + "/size?rows=0&columns=5"), 400},
+      {"the end of no exec", kOwner, ask("DELETE " + one), 404},
+      {"nobody runs a command", kNobody, exec("{\"command\": [\"ls\"]}"), 401},
+      {"a user runs a command in another's job", kUser,
+       with_token("POST /v1/jobs/steady/exec", "{\"command\": [\"ls\"]}"), 403},
+      {"an operator runs a command in another's job", kOperator,
+       with_token("POST /v1/jobs/steady/exec", "{\"command\": [\"ls\"]}"), 403},
+  };
+}
+
 std::vector<Hostile> oversized_and_absent() {
   using enum From;
   const std::string large(5 << 20, ' ');
@@ -208,7 +252,7 @@ TEST(HostileRequests, AreRefusedAndChangeNothing) {
 
   std::vector<Hostile> all;
   for (const auto& some :
-       {malformed(), wrong_jobs(), oversized_and_absent(), nobody_and_forged()}) {
+       {malformed(), wrong_jobs(), wrong_execs(), oversized_and_absent(), nobody_and_forged()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   EXPECT_GE(all.size(), 64u);

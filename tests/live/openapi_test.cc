@@ -86,6 +86,19 @@ class Answers {
   live::SchemaCheck check_;
 };
 
+// Of a command beside the running job `one`.
+void ask_execs(Answers& answers) {
+  const json exec = answers.expect(201, "POST", "/v1/jobs/{job}/exec", "/v1/jobs/one/exec",
+                                   R"({"command": ["cat"], "tty": {"rows": 5}})");
+  const std::string of_exec = "/v1/execs/" + exec.at("id").get<std::string>();
+  answers.expect(200, "POST", "/v1/execs/{id}/input", of_exec + "/input?offset=0&last=1", "a");
+  answers.expect(200, "POST", "/v1/execs/{id}/size", of_exec + "/size?rows=3&columns=4");
+  answers.expect(200, "GET", "/v1/execs/{id}/output", of_exec + "/output?after=0");
+  answers.expect(400, "GET", "/v1/execs/{id}/output", of_exec + "/output?after=99999");
+  answers.expect(200, "DELETE", "/v1/execs/{id}", of_exec);
+  answers.expect(400, "POST", "/v1/jobs/{job}/exec", "/v1/jobs/one/exec", "{}");
+}
+
 TEST(OpenApi, AnswersAreAsItSays) {
   Up up;
   Answers answers(up);
@@ -99,11 +112,14 @@ TEST(OpenApi, AnswersAreAsItSays) {
   answers.expect(404, "GET", "/v1/jobs/{job}", "/v1/jobs/two");
   answers.expect(200, "GET", "/v1/jobs/{job}/logs", "/v1/jobs/one/logs?rank=0");
   answers.expect(200, "GET", "/v1/jobs/{job}/explain", "/v1/jobs/one/explain");
+  ask_execs(answers);
   answers.expect(200, "POST", "/v1/policy", "/v1/policy", R"({"policy": "fifo", "dry_run": true})");
   answers.expect(202, "POST", "/v1/jobs/{job}/signal", "/v1/jobs/one/signal?number=18");
   answers.expect(200, "GET", "/v1/usage", "/v1/usage?last=3600");
   answers.expect(200, "POST", "/v1/jobs/{job}/cancel", "/v1/jobs/one/cancel");
   answers.expect(409, "POST", "/v1/jobs/{job}/cancel", "/v1/jobs/one/cancel");
+  answers.expect(409, "POST", "/v1/jobs/{job}/exec", "/v1/jobs/one/exec",
+                 R"({"command": ["true"]})");
   answers.expect(200, "GET", "/v1/nodes", "/v1/nodes");
   for (const char* verb : {"drain", "undrain", "fence"}) {
     answers.expect(200, "POST", std::string("/v1/nodes/{node}/") + verb,

@@ -313,6 +313,12 @@ void Board::remark(JobId job, Seconds at, const std::string& what) {
   }
 }
 
+void Board::note(JobId job, Seconds at, const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  if (job >= views_.size()) return;
+  add_line(at, view(job).identity.uuid, fmt::format("{}: {}", view(job).name, what));
+}
+
 std::string Board::image() const {
   const std::lock_guard lock(mutex_);
   ArchiveWriter writer;

@@ -108,6 +108,8 @@ class Board : public weft::Journal {
   void idle(JobId job, std::uint32_t epoch, Seconds idle_s);
   // Something about the job's run that people should know; nothing: it is well again.
   void remark(JobId job, Seconds at, const std::string& what);
+  // A line of the story alone.
+  void note(JobId job, Seconds at, const std::string& what);
 
   // Looking.
   std::optional<JobView> find(const std::string& uuid_or_name) const;

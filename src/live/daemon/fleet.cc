@@ -85,6 +85,7 @@ void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
                      [this](const std::string& uuid, int number) {
                        if (!runs_->signal(uuid, number)) replicas_->signal(uuid, number);
                      }});
+    execs_ = std::make_unique<Execs>(term, links.send);
     const auto holds = [](const JobView& v) { return !v.held.empty() && !has_ended(v.standing); };
     for (const JobView& job : board.jobs(holds)) {
       is_service(job.identity) ? replicas_->adopt(job) : runs_->adopt(job);
@@ -106,6 +107,7 @@ void Fleet::end() {
       if (link.connection != nullptr) link.connection->close();
       link.connection.reset();
     }
+    execs_.reset();  // whoever waits for an answer is of the server, which goes before this
     brain_ = nullptr;
   });
   reactor_.reset();
@@ -127,6 +129,7 @@ void Fleet::accepted(const std::shared_ptr<Connection>& connection) {
       if (alive != nullptr && link.connection == alive) {
         link.connection.reset();
         link.view.connected = false;
+        lose_execs(static_cast<NodeId>(&link - links_.data()), "its agent went");
       }
     }
   };
@@ -181,6 +184,7 @@ void Fleet::hello(const std::shared_ptr<Connection>& connection, const Json& mes
   }
   Link& link = links_[node];
   if (link.connection != nullptr && link.connection != connection) link.connection->close();
+  lose_execs(node, "its agent came anew");
   link.connection = connection;
   link.heard_ns = monotonic_ns();
   link.agent_now_s = fields.number("now_s", 0, 1e18, 0);
@@ -220,6 +224,7 @@ void Fleet::listen(NodeId node, const std::string& op, const Json& message) {
     }
     return send(node, {{"op", "lease"}, {"term", term_}, {"now_s", link.agent_now_s}});
   }
+  if (op.starts_with("exec_")) return hear_of_exec(node, op, message);
   const std::string uuid = fields.text("uuid");
   const auto epoch = static_cast<std::uint32_t>(fields.whole("epoch", 0, 0x7fffffff, 0));
   if (op == "outcome") {
@@ -306,6 +311,7 @@ void Fleet::look_round() {
     at = starts_.erase(at);
   }
   replicas_->tick();
+  execs_->tick(1e-9 * static_cast<double>(monotonic_ns()));
   if (++looks_ % kLooksPerWatch == 0) watch_->tick();
   reactor_->after(kLookEvery, [this] { look_round(); });
 }
@@ -333,6 +339,7 @@ void Fleet::fence(NodeId node, const std::string& why) {
     if (links_[node].connection != nullptr) links_[node].connection->close();
     links_[node].connection.reset();
     links_[node].view.connected = false;
+    lose_execs(node, why);
     runs_->gone(node, true, why);
     replicas_->gone(node, true, why);
   });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "live/daemon/engine.h"
+#include "live/daemon/execs.h"
 #include "live/daemon/replicas.h"
 #include "live/daemon/runs.h"
 #include "live/daemon/watch.h"
@@ -66,6 +67,21 @@ class Fleet : public Engine {
   void leave(NodeId node, Seconds at);
   std::vector<AgentView> agents();
 
+  // A command beside a rank of a job (execs.h).
+  struct ExecWish {
+    JobView job;
+    std::string run;  // uuid of the job, or of one of its replicas
+    int rank = 0;
+    ExecCommand command;
+    Caller caller;
+  };
+  // Answers 404 for a rank that is none, 409 if it does not run, else as Execs::open(); tells who
+  // did it in the story.
+  void exec(const ExecWish& wish, const Execs::Answer& answer);
+  // Calls `act` with the sessions there are and the time they count by, on a thread of its own; if
+  // nothing runs here, answers so.
+  void with_execs(const Execs::Answer& answer, std::function<void(Execs&, Seconds now)> act);
+
  private:
   using Json = nlohmann::json;
   struct Link {
@@ -84,6 +100,9 @@ class Fleet : public Engine {
   void listen(NodeId node, const std::string& op, const Json& message);
   void send(NodeId node, const Json& message);
   void look_round();
+  void exec_here(const ExecWish& wish, const Execs::Answer& answer);
+  void hear_of_exec(NodeId node, const std::string& op, const Json& message);
+  void lose_execs(NodeId node, const std::string& why);
   void post_node(NodeId node, EventKind kind, const std::string& why);
   NodeId node_named(const std::string& name) const;
 
@@ -98,6 +117,7 @@ class Fleet : public Engine {
   std::unique_ptr<Runs> runs_;
   std::unique_ptr<Replicas> replicas_;
   std::unique_ptr<Watch> watch_;
+  std::unique_ptr<Execs> execs_;
   int looks_ = 0;
   std::map<std::pair<std::string, std::uint32_t>, std::int64_t> starts_;  // when asked first
   std::unique_ptr<runtime::Listener> listener_;

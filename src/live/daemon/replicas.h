@@ -42,6 +42,8 @@ class Replicas {
   void gone(NodeId node, bool all, const std::string& why);
   bool signal(const std::string& uuid, int number);
 
+  RankPlace place_of(const std::string& uuid, int rank) const { return runs_.place_of(uuid, rank); }
+
   // A replica told how many requests a second it has, and how long they take.
   void report(const std::string& uuid, std::uint32_t epoch, double qps, Seconds latency);
   // Starts what has waited long enough. To be called several times a second.

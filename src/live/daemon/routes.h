@@ -63,6 +63,12 @@ void list_nodes(ApiParts&, const ApiCall&);
 void drain_node(ApiParts&, const ApiCall&);
 void undrain_node(ApiParts&, const ApiCall&);
 void fence_node(ApiParts&, const ApiCall&);
+// api_execs.cc
+void exec_job(ApiParts&, const ApiCall&);
+void exec_output(ApiParts&, const ApiCall&);
+void exec_input(ApiParts&, const ApiCall&);
+void exec_size(ApiParts&, const ApiCall&);
+void end_exec(ApiParts&, const ApiCall&);
 // api_notes.cc
 void write_note(ApiParts&, const ApiCall&);
 // api_reservations.cc

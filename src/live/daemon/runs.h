@@ -26,6 +26,13 @@ struct RunsLinks {
   std::function<Seconds()> now;  // the controller's clock
 };
 
+// Where a rank is, as far as it is known.
+struct RankPlace {
+  std::uint32_t epoch = 0;
+  int ranks = 0;          // of the run; 0: there is none that is to go on
+  NodeId node = kNoNode;  // none: it has no such rank
+};
+
 class Runs {
  public:
   // Requires: the cluster outlives this. `log_root`: of the ranks' output, by uuid.
@@ -57,6 +64,7 @@ class Runs {
   bool signal(const std::string& uuid, int number);
 
   std::size_t size() const { return runs_.size(); }
+  RankPlace place_of(const std::string& uuid, int rank) const;
   // As Engine::list().
   std::vector<EngineRun> list(std::uint64_t since);
 

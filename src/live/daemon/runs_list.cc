@@ -1,4 +1,4 @@
-// The runs as a list of changes.
+// The runs as others see them: a list of changes, and where a rank is.
 #include <algorithm>
 
 #include "live/daemon/runs.h"
@@ -31,6 +31,20 @@ std::vector<EngineRun> Runs::list(std::uint64_t since) {
   std::sort(changed.begin(), changed.end(),
             [](const EngineRun& a, const EngineRun& b) { return a.changed < b.changed; });
   return changed;
+}
+
+RankPlace Runs::place_of(const std::string& uuid, int rank) const {
+  RankPlace place;
+  for (auto at = runs_.lower_bound({uuid, 0}); at != runs_.end() && at->first.first == uuid; ++at) {
+    if (at->second.aim != Run::Aim::kRun) continue;
+    place = {at->first.second, 0, kNoNode};
+    for (const auto& [node, part] : at->second.parts) {
+      const int last = part.first_rank + static_cast<int>(part.ranks.size());
+      place.ranks = std::max(place.ranks, last);
+      if (rank >= part.first_rank && rank < last) place.node = node;
+    }
+  }
+  return place;
 }
 
 }  // namespace weft::live
