@@ -9,6 +9,7 @@
 #include "bench_command.h"
 #include "completions_command.h"
 #include "demo_command.h"
+#include "exec_command.h"
 #include "forecast_commands.h"
 #include "job_commands.h"
 #include "launch_command.h"
@@ -131,6 +132,9 @@ int run(int argc, char** argv) {
   const Verb trace = add_trace_command(app);
   const Verb agent = add_agent_command(app);
   std::vector<Verb> daily = add_job_commands(app);
+  for (const Verb& verb : add_exec_commands(app, take_exec_words(argc, argv))) {
+    daily.push_back(verb);
+  }
   daily.push_back(add_demo_command(app));
   for (const Verb& verb : add_forecast_commands(app)) daily.push_back(verb);
   daily.push_back(add_up_command(app));
