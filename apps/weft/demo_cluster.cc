@@ -85,7 +85,7 @@ DemoCluster::~DemoCluster() {
         },
         kEndLooks);
   }
-  static_cast<void>(ask("POST", "/v1/down"));
+  static_cast<void>(ask("POST", "/v1/down?now=1"));
   if (live::poll_until([&] { return daemon_->reap().has_value(); }, kEndLooks)) return;
   daemon_->kill_here();
   live::poll_until([&] { return daemon_->reap().has_value(); }, kEndLooks);

@@ -29,6 +29,8 @@ struct UpArguments {
   bool no_agents = false, namespaces = false, insecure = false;
 };
 
+constexpr long kDownLooks = 6000;  // ten minutes
+
 std::atomic<bool> stop_now = false;
 void on_signal(int) { stop_now = true; }
 
@@ -148,13 +150,16 @@ int run_up(const UpArguments& a) {
   return kExitDone;
 }
 
-int run_down(const std::string& store) {
+int run_down(const std::string& store, bool now) {
   DaemonClient client(store);
-  const auto reply = client.ask("POST", "/v1/down");
+  const auto reply = client.ask("POST", now ? "/v1/down?now=1" : "/v1/down");
   if (!reply.ok()) return refuse("down", reply.error());
-  // It is down when it answers no more.
-  live::poll_until([&] { return !client.ask("GET", "/v1/status").ok(); }, 100);
-  return kExitDone;
+  // It is down when it answers no more, which may take the longest grace of a job.
+  if (live::poll_until([&] { return !client.ask("GET", "/v1/status").ok(); }, kDownLooks)) {
+    return kExitDone;
+  }
+  fmt::print(stderr, "weft down: jobs are still being stopped; `weft down --now` waits for none\n");
+  return kExitNo;
 }
 
 }  // namespace
@@ -192,10 +197,13 @@ Verb add_up_command(CLI::App& app) {
 
 Verb add_down_command(CLI::App& app) {
   const auto store = std::make_shared<std::string>();
-  CLI::App* verb =
-      app.add_subcommand("down", "stop the daemon and its agents; ranks end within a lease");
+  const auto now = std::make_shared<bool>(false);
+  CLI::App* verb = app.add_subcommand(
+      "down", "stop jobs by their checkpoint signals, then the daemon and its agents");
   verb->add_option("--store", *store, "folder of the journal");
-  return {verb, [store] { return run_down(*store); }};
+  verb->add_flag("--now", *now, "wait for no job: ranks end within a lease");
+  verb->footer("Jobs that were stopped wait again, and start with the next `weft up`.");
+  return {verb, [store, now] { return run_down(*store, *now); }};
 }
 
 }  // namespace weft

@@ -115,7 +115,7 @@ class Cluster:
     def end(self):
         if self.daemon.poll() is None:
             self.daemon.send_signal(signal.SIGCONT)
-            self.ask("POST", "/v1/down")
+            self.ask("POST", "/v1/down?now=1")
             try:
                 self.daemon.wait(20)
             except subprocess.TimeoutExpired:

@@ -102,7 +102,7 @@ class Cluster:
 
     def end(self):
         try:
-            ask(self.store, "POST", "/v1/down")
+            ask(self.store, "POST", "/v1/down?now=1")
             self.daemon.wait(20)
         except Exception:
             self.daemon.kill()

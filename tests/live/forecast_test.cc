@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class ForecastVerbs : public testing::Test {
  protected:
   ~ForecastVerbs() override {
-    weft("down");
+    weft("down --now");
     end(SIGKILL);
   }
   void up() {

@@ -9,6 +9,24 @@
 namespace weft {
 namespace {
 
+// What runs keeps what it has done, and goes on with the next daemon.
+TEST(JobLife, ADaemonThatGoesDownStopsJobsByTheirCheckpointSignals) {
+  Up up;
+  const std::string job = up.submit(
+      "counting",
+      "if [ -e kept ]; then echo again >>kept; exit 0; fi; trap 'echo saved >kept; exit 143' TERM; "
+      "touch ready; while :; do sleep 0.05; done",
+      "checkpoint: {grace: 20s}\n");
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(up.scratch.path("ready")); }));
+  EXPECT_EQ(up.weft("down").code, 0);
+  EXPECT_EQ(slurp(up.scratch.path("kept")), "saved\n");
+  up.start();
+  EXPECT_TRUE(up.comes_to(job, "finished"));
+  EXPECT_EQ(slurp(up.scratch.path("kept")), "saved\nagain\n");
+  const CommandResult replayed = up.weft("replay --json");
+  EXPECT_EQ(replayed.code, 0) << replayed.out << replayed.err;
+}
+
 using nlohmann::json;
 using testing::HasSubstr;
 

@@ -22,7 +22,7 @@ class Up {
  public:
   explicit Up(std::vector<std::string> more = {}) : more_(std::move(more)) { start(); }
   ~Up() {
-    if (lives(pid())) weft("down");
+    if (lives(pid())) weft("down --now");
     end(SIGKILL);
   }
   void start() {

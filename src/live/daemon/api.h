@@ -54,8 +54,8 @@ struct ApiParts {
   Tokens& tokens;
   UsageBook& usage;
   std::string log_root;
-  std::function<void()> stop;      // asks the daemon to end
-  Forecasts* forecasts = nullptr;  // null: nobody forecasts
+  std::function<void(bool now)> stop;  // asks the daemon to end; not now: once nothing runs
+  Forecasts* forecasts = nullptr;      // null: nobody forecasts
 };
 
 // A request that may be made: its address is known, its query and size are right, its caller may

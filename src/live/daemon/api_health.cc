@@ -76,7 +76,7 @@ void metrics(ApiParts& parts, const ApiCall& call) {
 
 void down(ApiParts& parts, const ApiCall& call) {
   call.answer(json_answer(200, {{"stopping", true}}));
-  parts.stop();
+  parts.stop(call.flag("now"));
 }
 
 }  // namespace handlers

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/stopwatch.h"
 #include "live/daemon/node_networks.h"
 #include "live/daemon/queue_quotas.h"
 #include "live/daemon/recorded.h"
@@ -21,6 +22,7 @@ namespace weft::live {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
+constexpr Seconds kDrainMargin = 5;  // beyond the longest grace of a job
 
 // Fails if another process has it.
 Result<int> take_lock(const std::string& path) {
@@ -145,7 +147,11 @@ Status Daemon::open(DaemonOptions options) {
   }
   api_ = std::make_unique<Api>(ApiParts{cluster_, *brain_, *board_, *fleet_, *journal_, tenants_,
                                         tokens_, *usage_, path_in(store_, "logs"),
-                                        [this] { asked_to_stop_ = true; }, forecasts_.get()});
+                                        [this](bool now) {
+                                          stops_now_ = stops_now_ || now;
+                                          asked_to_stop_ = true;
+                                        },
+                                        forecasts_.get()});
   auto server = HttpServer::open(
       {socket_of(store_), options.listen, options.certificate, options.key}, *api_);
   if (!server.ok()) return server.error();
@@ -238,8 +244,37 @@ Status Daemon::start_agents(const DaemonOptions& options) {
   return {};
 }
 
+void Daemon::drain(const std::atomic<bool>& stop_now) {
+  const auto post = [&](EventKind kind, JobId job, std::uint32_t epoch, NodeId node) {
+    EventRecord record;
+    record.event.kind = kind;
+    record.event.job = job;
+    record.event.epoch = epoch;
+    record.event.node = node;
+    record.why = "the cluster goes down";
+    brain_->post(std::move(record));
+  };
+  // Until its agent is welcomed again.
+  for (NodeId id = 0; id < cluster_.nodes.size(); ++id) {
+    if (board_->node(id).in_service) post(EventKind::kNodeNotice, kNoJob, 0, id);
+  }
+  const auto holds = [](const JobView& v) { return !v.held.empty() && !has_ended(v.standing); };
+  Seconds patience = kDrainMargin;
+  for (const JobView& job : board_->jobs(holds)) {
+    const auto spec = spec_from_json(nlohmann::json::parse(job.identity.spec, nullptr, false));
+    if (spec.ok()) patience = std::max(patience, spec->checkpoint.grace + kDrainMargin);
+    post(EventKind::kEvict, job.id, job.epoch, kNoNode);
+  }
+  const std::int64_t begin = monotonic_ns();
+  const auto passed = [&] { return 1e-9 * static_cast<double>(monotonic_ns() - begin); };
+  while (board_->any(holds) && passed() < patience && !stops_now_ && !stop_now && !over_) {
+    std::this_thread::sleep_for(kLookEvery);
+  }
+}
+
 Status Daemon::wait(const std::atomic<bool>& stop_now) {
   while (!stop_now && !asked_to_stop_ && !over_) std::this_thread::sleep_for(kLookEvery);
+  if (asked_to_stop_) drain(stop_now);
   const std::lock_guard guard(mutex_);
   if (over_) return why_over_;
   return {};

@@ -64,7 +64,8 @@ class Daemon {
   ~Daemon();
 
   // Returns when somebody asked for the end through the interface, `stop_now` became true, or the
-  // journal can be written no more: then the error says why.
+  // journal can be written no more: then the error says why. Whoever asks through the interface and
+  // is in no hurry has all jobs stopped by their checkpoint signals before; they wait again.
   Status wait(const std::atomic<bool>& stop_now);
   // Ends local agents too, and with them their ranks; without, all go on until the next daemon.
   void stop_agents();
@@ -88,13 +89,14 @@ class Daemon {
   Status choose_policy(DaemonOptions& options);
   Status start_agents(const DaemonOptions& options);
   int kept_port() const;
+  void drain(const std::atomic<bool>& stop_now);
 
   std::string store_, secret_file_, agents_near_;
   int lock_ = -1;
   runtime::Secret secret_;
   Cluster cluster_;
   std::shared_ptr<const Policy> policy_;  // with the brain, which may exchange it
-  std::atomic<bool> asked_to_stop_ = false, over_ = false;
+  std::atomic<bool> asked_to_stop_ = false, stops_now_ = false, over_ = false;
   std::mutex mutex_;
   Error why_over_;
 

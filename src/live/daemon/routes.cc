@@ -194,7 +194,7 @@ const std::vector<Route>& routes() {
       {"POST", "/v1/tokens", Need::kUser, create_token, {}, kSmallBody},
       {"GET", "/v1/tokens", Need::kUser, list_tokens},
       {"DELETE", "/v1/tokens/{id}", Need::kUser, revoke_token},
-      {"POST", "/v1/down", Need::kAdmin, down},
+      {"POST", "/v1/down", Need::kAdmin, down, {{"now", kFlag}}},
   };
   return table;
 }
