@@ -23,9 +23,8 @@ void drive(Machine machine) {
       const auto add = [&](Actions more) { next.insert(next.end(), more.begin(), more.end()); };
       using Kind = Action::Kind;
       if (action.kind == Kind::kAverage) add(machine.arrived(action.id, {1, 1, 1}));
-      if (action.kind == Kind::kExchange) add(machine.answered(action.id));
+      if (action.kind == Kind::kExchange) add(machine.answered(action.id, action.step));
       if (action.kind == Kind::kVote) add(machine.voted(action.id, 1));
-      if (action.kind == Kind::kAnnounce) add(machine.chosen(action.step, action.ranks));
       if (action.kind == Kind::kProceed) add(machine.stepped({0.5, 0.1}));
     }
     todo = std::move(next);

@@ -200,6 +200,7 @@ void define_training(py::module_& module) {
       .def("before_step", &TrainingSync::before_step, py::arg("gradient"), py::arg("loss"),
            py::arg("lr"), Release())
       .def("after_step", &TrainingSync::after_step, py::arg("loss"), py::arg("lr"), Release())
+      .def("will_meet", &TrainingSync::will_meet, Release())
       .def("finish", &TrainingSync::finish, Release())
       .def("save", [](TrainingSync& self) { return py::bytes(self.save()); })
       .def("restore", &TrainingSync::restore, py::arg("saved"), Release())

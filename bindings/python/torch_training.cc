@@ -89,7 +89,8 @@ TrainingSync::TrainingSync(GroupHandle group, const std::string& codec, const st
   const runtime::SyncOptions options{parsed(mode), made(codec), seed, weight, steps, agreed};
   auto sync = runtime::Synchroniser::make(group_->shared_group(), options,
                                           values_of(parameters_, "the model"));
-  if (!sync.ok() && sync.error().kind == ErrorKind::kUnsupported) {
+  if (!sync.ok() && (sync.error().kind == ErrorKind::kUnsupported ||
+                     sync.error().kind == ErrorKind::kInvalidInput)) {
     throw std::invalid_argument(sync.error().text());
   }
   if (!sync.ok()) throw std::runtime_error("weft: " + sync.error().text());
@@ -100,13 +101,14 @@ void TrainingSync::before_step(const at::Tensor& gradient, double loss, double l
   check(sync_->before_step(values_of(gradient, "the gradient"), loss, lr));
 }
 void TrainingSync::after_step(double loss, double lr) { check(sync_->after_step(loss, lr)); }
+void TrainingSync::will_meet() { check(sync_->will_meet()); }
 void TrainingSync::finish() { check(sync_->finish()); }
 void TrainingSync::restore(const std::vector<std::string>& saved) { check(sync_->restore(saved)); }
 
 ModeFacts mode_facts(const std::string& text) {
   const sync::Mode mode = parsed(text);
-  return {sync::mode_text(mode), mode.codec,
-          mode.exchange == sync::Exchange::kGradients && mode.backup == 0, mode.adaptive};
+  return {sync::mode_text(mode), mode.codec, mode.exchange == sync::Exchange::kGradients,
+          mode.adaptive};
 }
 
 std::string codec_text(const std::string& codec) { return made(codec)->text(); }

@@ -57,6 +57,7 @@ class TrainingSync {
   bool needs_gradient() const { return sync_->needs_gradient(); }
   void before_step(const at::Tensor& gradient, double loss, double lr);
   void after_step(double loss, double lr);
+  void will_meet();
   void finish();
   std::string save() { return sync_->save(); }
   void restore(const std::vector<std::string>& saved);

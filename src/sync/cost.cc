@@ -20,7 +20,7 @@ SyncCost server_cost(const Mode& mode, double ranks, double servers, double byte
   cost.peak_bytes = ranks > servers ? std::max(bytes, pushed + answered) : pushed + answered;
   cost.busiest_bytes = cost.peak_bytes * cost.exchanges;
   cost.sent_bytes = ring_bytes(ranks, bytes) * cost.exchanges;
-  cost.waits_for_all = mode.bound != kUnbounded;
+  cost.waits_for_all = mode.bound != kUnbounded;  // backup workers have no bound
   return cost;
 }
 
@@ -53,7 +53,6 @@ SyncCost sync_cost(const Mode& mode, std::uint32_t ranks, std::uint32_t servers,
   }
   cost.busiest_bytes = cost.sent_bytes;
   cost.hidden_steps = mode.eager ? mode.period : mode.overlap;
-  cost.waits_for_all = mode.backup == 0;
   cost.at_most = mode.threshold > 0;
   return cost;
 }
@@ -85,8 +84,8 @@ std::optional<SyncEfficiency> local_efficiency(const Mode& mode, std::optional<b
 
 std::optional<SyncEfficiency> sync_efficiency(const Mode& mode, std::uint32_t ranks,
                                               std::optional<bool> adaptive) {
-  if (mode.exchange == Exchange::kGradients) {
-    if (mode.backup == 0) return SyncEfficiency{1, "the measure of the others"};
+  if (mode.exchange == Exchange::kGradients) return SyncEfficiency{1, "the measure of the others"};
+  if (mode.backup > 0) {
     const double used = ranks > mode.backup ? ranks - mode.backup : 1;
     return SyncEfficiency{used / ranks, "examples that count, by definition"};
   }

@@ -24,6 +24,7 @@ TEST(SyncCost, BytesOfKnownCases) {
        150 / 16.0 + 100 * (1 / 4.0 - 1 / 16.0), 150},
       {"ssp", 4, 4, 150, 150, 150},
       {"ssp", 4, 1, 150, 300, 300},
+      {"bsp:backup=1", 4, 4, 150, 150, 150},
       {"asp:period=2", 4, 2, 75, 100, 200},
       {"gossip:graph=ring", 16, 1, 200, 200, 200},
       {"gossip:graph=exponential", 16, 1, 400, 400, 400},
@@ -38,6 +39,7 @@ TEST(SyncCost, BytesOfKnownCases) {
   EXPECT_EQ(sync_cost(mode("diloco:overlap=5"), 4, 1, 100).hidden_steps, 5U);
   EXPECT_EQ(sync_cost(mode("diloco:period=20,eager"), 4, 1, 100).hidden_steps, 20U);
   EXPECT_FALSE(sync_cost(mode("asp"), 4, 1, 100).waits_for_all);
+  EXPECT_FALSE(sync_cost(mode("bsp:backup=1"), 4, 4, 100).waits_for_all);
   EXPECT_TRUE(sync_cost(mode("lazy"), 4, 1, 100).at_most);
 }
 

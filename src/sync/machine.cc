@@ -130,24 +130,17 @@ bool Machine::catch_up(Actions& out) {
 Actions Machine::start() {
   Actions out;
   waiting_ = true;
-  resume(Pause::kNone, out);
+  resume(out);
   return out;
 }
 
 // Begins again what was under way, and waits for it after the step that is being taken, if one is.
-void Machine::resume(Pause before, Actions& out) {
+void Machine::resume(Actions& out) {
   if (catch_up(out)) {
     waiting_ = true;
-    if (before == Pause::kChoice) --step_;  // its gradients are dropped
     return;
   }
   std::vector<Operation> again = std::exchange(under_way_, {});
-  if (mode_.backup > 0 && !again.empty()) {
-    // The choice is void as well: who has gradients offers them again, who has none takes the step.
-    if (again[0].action.weight > 0) before = Pause::kChoice;
-    if (again[0].action.weight == 0) --step_;
-    again.clear();
-  }
   for (const Operation& old : again) {
     const Action& was = old.action;
     if (mode_.eager && !begun_before(was.fragment)) {
@@ -166,11 +159,7 @@ void Machine::resume(Pause before, Actions& out) {
     if (!mode_.eager) under_way_.back().needed = step_ + (waiting_ ? 0 : 1);
   }
   if (!waiting_) return;
-  if (before == Pause::kChoice) {
-    pause(Pause::kChoice, Action::Kind::kAnnounce, out);
-  } else if (under_way_.empty() && local() && step_ >= due_[0]) {
-    begin_due(out);
-  }
+  if (under_way_.empty() && local() && step_ >= due_[0]) begin_due(out);
   go_on(out);
 }
 
@@ -186,8 +175,6 @@ Actions Machine::stepped(const Step& step) {
   lr_sum_ += step.lr;
   if (whole) {
     begin_due(out);
-  } else if (mode_.backup > 0) {
-    pause(Pause::kChoice, Action::Kind::kAnnounce, out);
   } else {
     begin(What::kGradients, 0, me().weight, out);
   }
@@ -198,7 +185,7 @@ Actions Machine::stepped(const Step& step) {
 void Machine::pause(Pause why, Action::Kind kind, Actions& out) {
   Action action;
   action.kind = kind;
-  // Not every rank announces or adopts, and numbers must stay the same at all of them.
+  // Not every rank adopts, and numbers must stay the same at all of them.
   const bool counted = why == Pause::kVote || why == Pause::kAnswer;
   action.id = (std::uint64_t{epoch_} << 32) | (counted ? operations_++ : 0);
   action.ranks = ranks_of(members_);
@@ -209,7 +196,7 @@ void Machine::pause(Pause why, Action::Kind kind, Actions& out) {
     action.what = What::kDeltas;
     action.step = round_ + 1;
     action.steps = static_cast<std::uint32_t>(step_ - since_[0]);
-    action.weight = mode_.buffer > 0 ? 1 : me().weight / total;
+    action.weight = mode_.buffer > 0 || mode_.backup > 0 ? 1 : me().weight / total;
   }
   pause_ = why;
   pause_id_ = action.id;

@@ -43,10 +43,9 @@ struct Action {
                 // arrived(id). Do not wait for it: a kProceed may follow at once.
     kApply,     // what arrived as `id` is to be applied now
     kExchange,  // push the way since the last exchange to every shard server, get its parameters
-                // in return; then answered(id)
+                // in return; then answered(id). With backup workers the ballot is told that `step`
+                // is ready (sync/straggler.h).
     kVote,      // find the largest drift over `ranks`; then voted(id)
-    kAnnounce,  // tell the ballot (sync/straggler.h) that the gradients of `step` are there; when
-                // it has chosen, chosen(step) at every rank
     kAgree,     // the parameters of this moment are the agreed ones (all ranks have the same)
     kAdopt,     // drop the step being taken; copy what rank `from` had when it was told of the new
                 // members (parameters, replicated vectors, save()); then adopt(). Comes alone.
@@ -68,7 +67,7 @@ struct Action {
   double loss = 0;                     // mean over those steps
   double lr = 0;                       // inner learning rate of the last of those steps
   double lr_sum = 0;                   // and the sum over them
-  std::uint64_t step = 0;              // kAnnounce; kExchange: this rank's clock
+  std::uint64_t step = 0;              // kExchange: this rank's clock
   std::uint32_t from = 0;              // kAdopt
   bool again = false;                  // kAverage, eager: of what was contributed last
   bool alone = false;                  // kApply, eager: nothing of the others has arrived yet
@@ -103,17 +102,16 @@ class Machine {
   // The step that the last kProceed asked for is taken.
   Actions stepped(const Step& step);
   Actions arrived(std::uint64_t id, const Totals& totals);
-  Actions answered(std::uint64_t id);
+  // `clock` is that of the parameters, which counts with backup workers only: the rank goes on from
+  // there, so that updates that were made without it are among its steps and rounds.
+  Actions answered(std::uint64_t id, std::uint64_t clock);
   Actions voted(std::uint64_t id, double largest);
-  // A rank that has not come to the end of `step` is not among `ranks` and drops it: it takes the
-  // others' average and goes on with the next.
-  Actions chosen(std::uint64_t step, const std::vector<std::uint32_t>& ranks);
   // Operations under way are void; those that are still needed begin anew in the new epoch.
   // Requires: every member's `round` and `joining` are what its own machine says; a new rank is
   // joining. If all are, they begin as new ones do.
   Actions change_members(std::vector<Member> members, std::uint32_t epoch);
   // New weights by member, as when batches are balanced. Requires: nothing under way; told to all
-  // ranks after the same round.
+  // ranks after the same round; no backup workers, whose servers weigh.
   void set_weights(const std::vector<double>& weights);
   // Requires: the last action was kAdopt. `saved` is the other rank's save().
   Result<Actions> adopt(std::string_view saved);
@@ -146,7 +144,7 @@ class Machine {
 
     bool operator==(const Operation&) const = default;
   };
-  enum class Pause : std::uint8_t { kNone, kVote, kChoice, kAnswer, kAdoption };
+  enum class Pause : std::uint8_t { kNone, kVote, kAnswer, kAdoption };
 
   Machine() = default;
   const Member& me() const;
@@ -156,14 +154,13 @@ class Machine {
   std::uint32_t own_period() const;
   void plan_rounds();
   bool catch_up(Actions& out);
-  void resume(Pause before, Actions& out);
+  void resume(Actions& out);
   void pause(Pause why, Action::Kind kind, Actions& out);
   void begin(What what, std::uint32_t fragment, double weight, Actions& out);
   void choose_partners(Action& action) const;
   void begin_due(Actions& out);
   void begin_again(const Action& was, Actions& out);
   bool begun_before(std::uint32_t fragment) const;
-  void drop_step(Actions& out);
   void apply_arrived(Actions& out);
   void adapt(const Totals& totals);
   void go_on(Actions& out);
@@ -180,8 +177,6 @@ class Machine {
   std::vector<Operation> under_way_;           // in order of beginning
   Pause pause_ = Pause::kNone;
   std::uint64_t pause_id_ = 0;
-  std::uint64_t dropped_ =
-      0;                 // a step, not yet begun, that the others have chosen without this rank
   bool waiting_ = true;  // no kProceed is out
   bool agreed_ = false;  // kAgree was given
   bool all_steps_ = false;

@@ -18,11 +18,14 @@ Actions Machine::arrived(std::uint64_t id, const Totals& totals) {
   return out;
 }
 
-Actions Machine::answered(std::uint64_t id) {
+Actions Machine::answered(std::uint64_t id, std::uint64_t clock) {
   Actions out;
   if (pause_ != Pause::kAnswer || id != pause_id_) return out;
   pause_ = Pause::kNone;
-  if (step_ >= due_[0]) {
+  if (mode_.backup > 0) {
+    step_ = round_ = clock;
+    plan_rounds();
+  } else if (step_ >= due_[0]) {
     ++round_;
     since_[0] = step_;
     due_[0] = step_ + own_period();
@@ -44,29 +47,14 @@ Actions Machine::voted(std::uint64_t id, double largest) {
   return out;
 }
 
-Actions Machine::chosen(std::uint64_t step, const std::vector<std::uint32_t>& ranks) {
-  Actions out;
-  const bool mine = std::find(ranks.begin(), ranks.end(), self_) != ranks.end();
-  if (pause_ == Pause::kChoice && step == step_) {
-    pause_ = Pause::kNone;
-    begin(What::kGradients, 0, mine ? me().weight : 0, out);
-    go_on(out);
-  } else if (step == step_ + 1 || pause_ == Pause::kAdoption) {
-    CHECK_MSG(!mine, "a rank was chosen for a step that it has not taken");
-    dropped_ = step;
-    if (!waiting_) go_on(out);
-  }
-  return out;
-}
-
 Actions Machine::change_members(std::vector<Member> members, std::uint32_t epoch) {
   CHECK(epoch > epoch_);
   members_ = std::move(members);
   epoch_ = epoch;
   operations_ = 0;
-  dropped_ = 0;
+  pause_ = Pause::kNone;
   Actions out;
-  resume(std::exchange(pause_, Pause::kNone), out);
+  resume(out);
   return out;
 }
 
@@ -76,15 +64,6 @@ void Machine::set_weights(const std::vector<double>& weights) {
     CHECK(weights[i] > 0);
     members_[i].weight = weights[i];
   }
-}
-
-// A step that this rank has not finished: the others' average stands for it.
-void Machine::drop_step(Actions& out) {
-  dropped_ = 0;
-  ++step_;
-  loss_sum_ = lr_sum_ = 0;
-  waiting_ = true;
-  begin(What::kGradients, 0, 0, out);
 }
 
 // The period falls with the root of the loss (Wang and Joshi 2019, AdaComm's basic rule). A loss
@@ -119,7 +98,6 @@ void Machine::go_on(Actions& out) {
   apply_arrived(out);
   const bool blocked = !under_way_.empty() && step_ >= under_way_.front().needed;
   if (blocked || pause_ != Pause::kNone) return;
-  if (dropped_ == step_ + 1) return drop_step(out);
   if (local() && !agreed_ && mode_.exchange != Exchange::kNeighbours) {
     agreed_ = true;
     Action agree;

@@ -16,8 +16,7 @@ constexpr std::size_t kNumbersOfOperation = 8;
 
 std::string Machine::save() const {
   // Gradients are not saved: the rank that restores takes that step again.
-  const bool untaken = pause_ == Pause::kChoice ||
-                       (!under_way_.empty() && under_way_.front().action.what == What::kGradients);
+  const bool untaken = !under_way_.empty() && under_way_.front().action.what == What::kGradients;
   std::string text = fmt::format("{}\nmode {}\n", kHeading, mode_text(mode_));
   text += fmt::format("step {}\nround {}\nperiod {}\n", step_ - (untaken ? 1 : 0), round_, period_);
   text += fmt::format("agreed {}\nfirst_loss {}\n", agreed_ ? 1 : 0, first_loss_);
@@ -101,10 +100,9 @@ Result<Actions> Machine::adopt(std::string_view saved) {
                              mode_text(other->mode_), mode_text(mode_)),
                  "give all ranks the same mode"};
   }
-  other->dropped_ = dropped_;
   *this = std::move(*other);
   Actions out;
-  resume(Pause::kNone, out);
+  resume(out);
   return out;
 }
 

@@ -72,8 +72,8 @@ std::vector<Member> members(std::uint32_t count) {
 std::string told(const Actions& actions) {
   std::string text;
   for (const Action& action : actions) {
-    static const char* const kNames[] = {"average",  "apply", "exchange", "vote",
-                                         "announce", "agree", "adopt",    "proceed"};
+    static const char* const kNames[] = {"average", "apply", "exchange", "vote",
+                                         "agree",   "adopt", "proceed"};
     text += text.empty() ? "" : ", ";
     text += kNames[static_cast<int>(action.kind)];
     if (action.what == What::kDeltas) text += " " + std::to_string(action.fragment);
@@ -188,7 +188,22 @@ TEST(Machine, ServersAreAskedEveryPeriod) {
   EXPECT_EQ(told(exchange), "exchange 0");
   EXPECT_EQ(exchange[0].step, 1U) << "the clock that it reaches";
   EXPECT_DOUBLE_EQ(exchange[0].weight, 0.25);
-  EXPECT_EQ(told(machine.answered(exchange[0].id)), "proceed+");
+  EXPECT_EQ(told(machine.answered(exchange[0].id, 1)), "proceed+");
+}
+
+TEST(Machine, BackupWorkersGoOnFromTheNewestUpdate) {
+  Machine machine = *Machine::make(mode("bsp:backup=1"), members(4), 1);
+  EXPECT_EQ(told(machine.start()), "agree, proceed+");
+  Actions exchange = machine.stepped({});
+  EXPECT_EQ(told(exchange), "exchange 0");
+  EXPECT_EQ(exchange[0].step, 1U) << "towards the first update";
+  EXPECT_EQ(exchange[0].weight, 1) << "the servers weigh";
+  EXPECT_EQ(told(machine.answered(exchange[0].id, 5)), "proceed+") << "five were made meanwhile";
+  EXPECT_EQ(machine.step(), 5U);
+  EXPECT_EQ(machine.round(), 5U);
+  exchange = machine.stepped({});
+  EXPECT_EQ(told(exchange), "exchange 0");
+  EXPECT_EQ(exchange[0].step, 6U);
 }
 
 TEST(Machine, WeightsMayChangeBetweenRounds) {

@@ -53,7 +53,7 @@ std::vector<Member> draw_members(const Quadratics& q, const std::vector<Member>&
 
 // Modes after whose rounds all ranks hold the same parameters.
 bool agrees(const Mode& mode) {
-  return mode.exchange == Exchange::kGradients ||
+  return mode.exchange == Exchange::kGradients || mode.backup > 0 ||
          (mode.exchange == Exchange::kDeltas && mode.fragments == 1 && mode.overlap == 0 &&
           mode.group == 0);
 }
@@ -96,7 +96,8 @@ void run_one(const std::string& text, std::uint64_t seed) {
   };
   swarm.run_rounds(round + 30);
   EXPECT_GE(swarm.rank(first).machine.round(), round + 30);
-  EXPECT_TRUE(!agrees(mode) || compared > 20) << compared;
+  // Of backup workers the slow ones pass over rounds.
+  EXPECT_TRUE(!agrees(mode) || compared > (mode.backup > 0 ? 0 : 20)) << compared;
 }
 
 TEST(Membership, EveryModeGoesOnThroughDeathsJoinsAndRestarts) {

@@ -156,6 +156,8 @@ Result<Mode> parse_mode(std::string_view text) {
   }
   if (complaints.empty()) check_together(mode, complaints);
   if (!complaints.empty()) return complaints.error(hint);
+  // Who is left out cannot take part in an average: shard servers make the updates.
+  if (mode.backup > 0) mode.exchange = Exchange::kServers;
   return mode;
 }
 

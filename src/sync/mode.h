@@ -62,7 +62,7 @@ struct Mode {
   double participation = 1;  // share of the ranks whose work counts in a round
   std::uint32_t seed = 1;    // of the choice of participants
 
-  std::uint32_t backup = 0;  // gradients of so many ranks, the last ones, are left out
+  std::uint32_t backup = 0;  // steps of so many ranks, the last ones, are left out (kServers)
 
   std::uint32_t bound = kUnbounded;  // steps that a rank may be ahead of the slowest (kServers)
   std::uint32_t buffer = 0;          // above 0: servers collect so many ways before they move

@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostWorkers = 1 << 20;
 }  // namespace
 
 ShardServer::ShardServer(const Mode& mode, const std::vector<Member>& members) : mode_(mode) {
-  for (const Member& member : members) workers_[member.rank] = {};
+  for (const Member& member : members) workers_[member.rank].weight = member.weight;
 }
 
 std::uint64_t ShardServer::slowest() const {
@@ -47,6 +47,19 @@ Result<ServerActions> ShardServer::pushed(std::uint32_t rank, std::uint64_t cloc
   }
   ServerActions out;
   Worker& worker = at->second;
+  if (mode_.backup > 0) {
+    if (worker.waiting) {
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("rank {} pushed for clock {} before it was answered for {}", rank,
+                               clock, worker.clock),
+                   ""};
+    }
+    worker.clock = std::max(worker.clock, clock);
+    worker.waiting = true;
+    out.push_back({ServerAction::Kind::kKeep, rank, 1});
+    carry_out_choices(out);
+    return out;
+  }
   if (clock > worker.clock) {
     worker.clock = clock;
     if (mode_.buffer == 0) {
@@ -68,17 +81,69 @@ Result<ServerActions> ShardServer::pushed(std::uint32_t rank, std::uint64_t cloc
   return out;
 }
 
+Result<ServerActions> ShardServer::chosen(const Ballot::Choice& choice) {
+  for (const std::uint32_t rank : choice.ranks) {
+    if (workers_.contains(rank)) continue;
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("rank {} was chosen for an update; it is not a member", rank),
+                 "give all ranks the same members"};
+  }
+  ServerActions out;
+  choices_[choice.number] = choice;
+  carry_out_choices(out);
+  return out;
+}
+
+void ShardServer::carry_out_choices(ServerActions& out) {
+  for (auto next = choices_.begin(); next != choices_.end() && next->first == carried_out_ + 1;
+       next = choices_.begin()) {
+    const Ballot::Choice& choice = next->second;
+    const bool all_there = std::all_of(choice.ranks.begin(), choice.ranks.end(),
+                                       [&](auto rank) { return workers_.at(rank).waiting; });
+    if (!all_there) return;
+    if (!choice.late) update(choice, out);
+    for (const std::uint32_t rank : choice.ranks) {
+      Worker& worker = workers_.at(rank);
+      worker.waiting = false;
+      worker.clock = worker.version = version_;
+      out.push_back({ServerAction::Kind::kAnswer, rank, 1, version_, !choice.late});
+    }
+    ++carried_out_;
+    choices_.erase(next);
+  }
+}
+
+void ShardServer::update(const Ballot::Choice& choice, ServerActions& out) {
+  double total = 0;
+  for (const std::uint32_t rank : choice.ranks) total += workers_.at(rank).weight;
+  for (const std::uint32_t rank : choice.ranks) {
+    out.push_back({ServerAction::Kind::kTake, rank, workers_.at(rank).weight / total});
+  }
+  ++version_;
+}
+
+ServerActions ShardServer::left(std::uint32_t rank) {
+  workers_.erase(rank);
+  ServerActions out;
+  if (mode_.backup == 0) answer_ready(out);
+  return out;
+}
+
+void ShardServer::settle(std::uint64_t version) { version_ = std::max(version_, version); }
+
 void ShardServer::change_members(const std::vector<Member>& members) {
   std::map<std::uint32_t, Worker> now;
   for (const Member& member : members) {
     const auto at = workers_.find(member.rank);
     Worker& worker = now[member.rank];
-    worker = at != workers_.end() && !member.joining
-                 ? at->second
-                 : Worker{newcomer_round(members), version_, false};
+    worker = at != workers_.end() && !member.joining ? at->second
+                                                     : Worker{newcomer_round(members), version_};
     worker.waiting = false;
+    worker.weight = member.weight;
   }
   workers_ = std::move(now);
+  carried_out_ = 0;
+  choices_.clear();
 }
 
 std::string ShardServer::save() const {
@@ -109,7 +174,7 @@ Result<ShardServer> ShardServer::restore(std::string_view saved,
       reader.refuse("a worker of the shard has values that cannot be");
       break;
     }
-    server.workers_[static_cast<std::uint32_t>(v[0])] = {v[1], v[2], false};
+    server.workers_[static_cast<std::uint32_t>(v[0])] = {v[1], v[2]};
   }
   if (auto error = reader.finish()) return *error;
   server.change_members(members);

@@ -56,6 +56,36 @@ TEST(ShardServer, WhoLeavesHoldsNobodyUp) {
       << "asked again in the new epoch; not counted again";
 }
 
+TEST(ShardServer, WhoHasEndedIsNotWaitedFor) {
+  ShardServer server(mode("ssp:bound=0"), members(3));
+  ASSERT_TRUE(server.pushed(0, 1).ok() && server.pushed(1, 1).ok());
+  EXPECT_THAT(server.left(2),
+              ElementsAre(ServerAction{Kind::kAnswer, 0, 1}, ServerAction{Kind::kAnswer, 1, 1}));
+}
+
+// Choices and ways may come in any order; they are carried out in the order of the ballot.
+TEST(ShardServer, CarriesOutTheChoicesOfABallot) {
+  const ServerAction kept{Kind::kKeep, 1, 1};
+  std::vector<Member> three = {{0, 1}, {1, 3}, {2, 5}};
+  ShardServer server(mode("bsp:backup=1"), three);
+  EXPECT_THAT(*server.pushed(1, 1), ElementsAre(kept));
+  EXPECT_THAT(*server.chosen({2, 1, {2}, true}), ElementsAre()) << "the one before comes first";
+  EXPECT_THAT(*server.chosen({1, 1, {0, 1}, false}), ElementsAre()) << "a way is missing";
+  EXPECT_THAT(*server.pushed(0, 1),
+              ElementsAre(ServerAction{Kind::kKeep, 0, 1}, ServerAction{Kind::kTake, 0, 0.25},
+                          ServerAction{Kind::kTake, 1, 0.75}, ServerAction{Kind::kAnswer, 0, 1, 1},
+                          ServerAction{Kind::kAnswer, 1, 1, 1}))
+      << "weighed among those who count";
+  EXPECT_EQ(server.version(), 1U);
+  EXPECT_EQ(server.slowest(), 0U) << "rank 2 has pushed nothing yet";
+  EXPECT_THAT(*server.pushed(2, 1), ElementsAre(ServerAction{Kind::kKeep, 2, 1},
+                                                ServerAction{Kind::kAnswer, 2, 1, 1, false}));
+  EXPECT_EQ(server.slowest(), 1U) << "it goes on with the others";
+  EXPECT_THAT(*server.pushed(1, 2), ElementsAre(kept));
+  EXPECT_THAT(server.pushed(1, 2).error().what, HasSubstr("before it was answered"));
+  EXPECT_THAT(server.chosen({3, 2, {7}, false}).error().what, HasSubstr("not a member"));
+}
+
 TEST(ShardServer, FedBuffCollectsAndScalesStaleWays) {
   ShardServer server(mode("fedbuff:buffer=2,outer_lr=0.6"), members(3));
   EXPECT_THAT(*server.pushed(0, 1),

@@ -2,21 +2,49 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 
 namespace weft::sync {
 
-std::optional<Ballot::Choice> Ballot::ready(std::uint32_t rank, std::uint64_t step) {
-  if (step <= chosen_) return std::nullopt;
-  std::set<std::uint32_t>& there = ready_[step];
-  there.insert(rank);
-  if (there.size() < wanted_) return std::nullopt;
-  Choice choice{step, {there.begin(), there.end()}};
-  chosen_ = step;
-  ready_.erase(ready_.begin(), ready_.upper_bound(step));
-  return choice;
+Ballot::Choice Ballot::choose(std::set<std::uint32_t> ranks, bool late) {
+  return {++choices_, chosen_, {ranks.begin(), ranks.end()}, late};
+}
+
+std::optional<Ballot::Choice> Ballot::ready(std::uint32_t rank, std::uint64_t clock) {
+  CHECK(clock <= chosen_ + 1);
+  if (clock <= chosen_ || too_few_for(rank)) return choose({rank}, true);
+  ready_.insert(rank);
+  if (ready_.size() < wanted_) return std::nullopt;
+  ++chosen_;
+  return choose(std::exchange(ready_, {}), false);
+}
+
+// Who has come to a meeting before `rank` waits there for it.
+bool Ballot::too_few_for(std::uint32_t rank) const {
+  const auto own = meetings_.find(rank);
+  const std::uint64_t been = own == meetings_.end() ? 0 : own->second;
+  const auto away = std::count_if(meetings_.begin(), meetings_.end(),
+                                  [&](const auto& other) { return other.second > been; });
+  return ranks_ < wanted_ + static_cast<std::uint32_t>(away);
+}
+
+std::optional<Ballot::Choice> Ballot::let_go() {
+  if (ready_.empty() || !too_few_for(*ready_.begin())) return std::nullopt;
+  return choose(std::exchange(ready_, {}), true);
+}
+
+std::optional<Ballot::Choice> Ballot::meets(std::uint32_t rank) {
+  ++meetings_[rank];
+  return let_go();
+}
+
+std::optional<Ballot::Choice> Ballot::ends(std::uint32_t rank) {
+  meetings_[rank] = std::numeric_limits<std::uint64_t>::max();
+  return let_go();
 }
 
 std::vector<std::uint32_t> balance_batch(std::span<const double> speeds, std::uint32_t batch,

@@ -66,13 +66,18 @@ class Swarm {
     std::map<std::uint64_t, std::vector<Values>> heard;
     std::map<std::uint64_t, std::uint32_t> shards_missing;
     Action exchange;
-    bool whole = false;  // the step being taken ends with the optimizer
+    std::uint64_t version = 0;  // of the shards in `parameters`, with backup workers
+    bool whole = false;         // the step being taken ends with the optimizer
   };
   Rank& rank(std::uint32_t rank) { return *ranks_.at(rank); }
   Seconds now() const { return now_; }
   std::uint64_t messages() const { return messages_; }  // averages begun, over all ranks
   // Called at the beginning of each step.
   std::function<void(std::uint32_t rank)> on_begin;
+  // With backup workers: whenever the ballot has chosen.
+  std::function<void(const Ballot::Choice&)> on_choice;
+  // Of each shard's answers to `rank`, those to ways that were not dropped.
+  std::uint64_t counted(std::uint32_t rank) { return shards_.counted[rank]; }
 
   // Handles one event; false when nothing is left to happen.
   bool turn() {
@@ -119,7 +124,8 @@ class Swarm {
       }
     }
     shards_.change_members(members, restart);
-    ballot_.emplace(static_cast<std::uint32_t>(members.size()), options_.mode.backup);
+    ballot_.emplace(static_cast<std::uint32_t>(members.size()), options_.mode.backup,
+                    shards_.version());
     std::map<std::uint32_t, Actions> actions;
     for (const Member& member : members) {
       Rank& r = rank(member.rank);
@@ -177,6 +183,7 @@ class Swarm {
                                   {},
                                   {},
                                   {},
+                                  0,
                                   false});
   }
   Machine restored(const Machine& machine, std::uint32_t number) const {
@@ -203,10 +210,6 @@ class Swarm {
         return exchange(number, action);
       case Kind::kVote:
         return vote(number, action);
-      case Kind::kAnnounce:
-        return later(options_.message_s(), [this, number, step = action.step] {
-          if (auto choice = ballot_->ready(number, step)) tell_choice(*choice);
-        });
       case Kind::kAgree:
         return r.replica.agree(r.parameters);
       case Kind::kAdopt:
@@ -249,7 +252,6 @@ class Swarm {
 
   void add_to_sum(std::uint32_t number, const Action& action) {
     Rank& r = rank(number);
-    if (action.what == What::kGradients && action.weight == 0) ++r.task;  // the step is dropped
     Values own(r.replica.contribution_size(action));
     r.replica.contribute(action, action.what == What::kGradients ? r.gradient : r.parameters, own);
     // Groups of a hierarchy have operations of the same number: their first rank tells them apart.
@@ -313,23 +315,38 @@ class Swarm {
       Values way(part.size);
       r.replica.way(action, r.parameters, part, way);
       later(options_.message_s(), [this, number, k, way, clock = action.step] {
-        for (const std::uint32_t to : shards_.push(k, number, clock, way)) {
-          later(options_.message_s(),
-                [this, to, k, shard = shards_.values[k]] { take_shard(to, k, shard); });
-        }
+        give(shards_.push(k, number, clock, way));
       });
     }
+    if (options_.mode.backup == 0) return;
+    later(options_.message_s(), [this, number, clock = action.step] {
+      if (const auto choice = ballot_->ready(number, clock)) tell_choice(*choice);
+    });
   }
-  void take_shard(std::uint32_t to, std::uint32_t k, const Values& shard) {
-    Rank& r = rank(to);
-    const Range part = part_of(r.parameters.size(), options_.servers, k);
-    std::copy(shard.begin(), shard.end(),
+  void tell_choice(const Ballot::Choice& choice) {
+    if (on_choice) on_choice(choice);
+    for (std::uint32_t k = 0; k < options_.servers; ++k) {
+      later(options_.message_s(), [this, k, choice] { give(shards_.choose(k, choice)); });
+    }
+  }
+  void give(const std::vector<TestShards::Answer>& answers) {
+    for (const auto& answer : answers) {
+      later(options_.message_s(), [this, answer] { take_shard(answer); });
+    }
+  }
+  void take_shard(const TestShards::Answer& answer) {
+    Rank& r = rank(answer.rank);
+    const Range part = part_of(r.parameters.size(), options_.servers, answer.shard);
+    std::copy(answer.values.begin(), answer.values.end(),
               r.parameters.begin() + static_cast<std::ptrdiff_t>(part.from));
     const std::uint64_t id = r.exchange.id;
+    CHECK(options_.mode.backup == 0 || r.shards_missing.at(id) == options_.servers ||
+          r.version == answer.version);  // all shards of one update
+    r.version = answer.version;
     if (--r.shards_missing.at(id) > 0) return;
     r.shards_missing.erase(id);
     r.replica.agree(r.parameters);
-    act(to, r.machine.answered(id));
+    act(answer.rank, r.machine.answered(id, answer.version));
   }
 
   void vote(std::uint32_t number, const Action& action) {
@@ -340,13 +357,6 @@ class Swarm {
     for (const std::uint32_t to : action.ranks) {
       later(options_.message_s(),
             [this, to, id = action.id, largest] { act(to, rank(to).machine.voted(id, largest)); });
-    }
-  }
-  void tell_choice(const Ballot::Choice& choice) {
-    for (const Member& member : options_.members) {
-      later(options_.message_s(), [this, to = member.rank, choice] {
-        act(to, rank(to).machine.chosen(choice.step, choice.ranks));
-      });
     }
   }
   void adopt(std::uint32_t number, std::uint32_t from) {

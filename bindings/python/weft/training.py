@@ -165,7 +165,8 @@ class Wrapped(nn.Module):
 
     @property
     def step(self) -> int:
-        """Steps taken by this rank."""
+        """Steps taken by this rank; with backup workers the updates that its parameters hold, also
+        those that were made without it."""
         return self._how[0].step
 
     @property
@@ -174,7 +175,8 @@ class Wrapped(nn.Module):
         return self._how[0].rounds
 
     def clock_difference(self) -> int:
-        """By how many exchanges ranks were apart at most, as this rank's shard saw it (ssp, asp)."""
+        """By how many exchanges ranks were apart at most, as this rank's shard saw it (ssp, asp,
+        backup workers)."""
         return self._how[0].widest()
 
     def explain(self) -> Dict[str, Any]:
@@ -281,6 +283,7 @@ class _Parameters:
         return self._sync.save()
 
     def save(self) -> List[bytes]:
+        self._sync.will_meet()
         return _native.gather(self._group, self.state())
 
     def restore(self, saved: List[bytes]) -> None:

@@ -11,19 +11,7 @@
 namespace weft::runtime {
 namespace {
 
-// Tags of the messages: a head of clock and length, then so many bytes.
-constexpr std::uint32_t kPushHead = 1, kPushBody = 2, kAnswerHead = 3, kAnswerBody = 4;
-constexpr std::uint64_t kGoodbye = ~std::uint64_t{0};
 constexpr Seconds kForever = 1e8;  // a server waits for ranks that compute as long as they like
-
-std::vector<sync::Member> members_of(int ranks, std::uint64_t clock) {
-  std::vector<sync::Member> members(static_cast<std::size_t>(ranks));
-  for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    members[rank].rank = static_cast<std::uint32_t>(rank);
-    members[rank].round = clock;
-  }
-  return members;
-}
 
 template <typename T>
 std::span<const std::byte> bytes_of(const std::vector<T>& values) {
@@ -33,14 +21,15 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 ShardService::ShardService(std::shared_ptr<Group> group, std::shared_ptr<const codec::Codec> codec,
-                           const sync::Mode& mode, std::span<const float> parameters,
-                           std::uint64_t clock)
+                           const sync::Mode& mode, std::vector<sync::Member> members,
+                           std::span<const float> parameters, std::uint64_t clock)
     : group_(std::move(group)),
       codec_(std::move(codec)),
       plain_(codec_->text() == "none"),
       ranks_(group_->size()),
       rank_(group_->rank()),
       size_(parameters.size()),
+      backup_(mode.backup > 0),
       letters_(static_cast<std::size_t>(ranks_)),
       heads_(static_cast<std::size_t>(ranks_)),
       server_(mode, {}),
@@ -51,7 +40,12 @@ ShardService::ShardService(std::shared_ptr<Group> group, std::shared_ptr<const c
   shard_.assign(part.begin(), part.end());
   way_.resize(own.size);
   if (mode.buffer > 0) buffer_.resize(own.size);
-  server_.change_members(members_of(ranks_, clock));
+  for (sync::Member& member : members) member.round = clock;
+  server_.change_members(members);
+  if (backup_) server_.settle(clock);
+  if (backup_ && rank_ == 0) {
+    ballot_.emplace(static_cast<std::uint32_t>(ranks_), mode.backup, clock);
+  }
   const codec::Place place{static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(ranks_),
                            1};
   pushed_ = codec_->make_state(plain_ ? 0 : size_, place);
@@ -63,11 +57,13 @@ ShardService::ShardService(std::shared_ptr<Group> group, std::shared_ptr<const c
   for (int rank = 0; rank < ranks_; ++rank) {
     if (rank != rank_) threads_.emplace_back([this, rank] { serve(rank); });
   }
+  if (backup_ && rank_ != 0) threads_.emplace_back([this] { listen(); });
 }
 
 ShardService::~ShardService() {
   if (!finished_) fail("a rank ended without finish() while it served a shard");
   for (std::thread& thread : threads_) thread.join();
+  static_cast<void>(wait_for_tellings());  // their memory must stay until they have ended
 }
 
 sync::Range ShardService::shard_of(int rank) const {
@@ -103,7 +99,11 @@ void ShardService::serve(int rank) {
       return fail(status.error().what);
     }
     if (clock == kGoodbye) return release(rank);
-    take(rank, clock, body);
+    if (clock == kMeeting) {
+      meets(rank);
+    } else {
+      take(rank, clock, body);
+    }
   }
 }
 
@@ -115,7 +115,7 @@ Status ShardService::receive_push(int rank, std::uint64_t& clock, std::vector<st
     return status;
   }
   clock = head[0];
-  if (clock == kGoodbye) return {};
+  if (clock == kGoodbye || clock == kMeeting) return {};
   const std::size_t most = plain_ ? shard_.size() * sizeof(float)
                                   : letter_room(codec_->opaque()->most_bytes(shard_.size()));
   if (head[1] > most) {
@@ -142,10 +142,12 @@ void ShardService::take(int rank, std::uint64_t clock, std::span<const std::byte
     if (status.ok()) {
       const auto actions = server_.pushed(static_cast<std::uint32_t>(rank), clock);
       if (actions.ok()) {
-        Client& client = clients_[static_cast<std::size_t>(rank)];
-        client.clock = clock;
-        client.waiting = true;
+        clients_[static_cast<std::size_t>(rank)].clock = clock;
         carry_out(*actions);
+        if (ballot_) {
+          const auto choice = ballot_->ready(static_cast<std::uint32_t>(rank), clock);
+          if (choice) tell(*choice);
+        }
       } else {
         status = actions.error();
       }
@@ -155,35 +157,31 @@ void ShardService::take(int rank, std::uint64_t clock, std::span<const std::byte
   if (!why.empty()) fail(why);
 }
 
-// A rank that has ended holds nobody up. Those who wait ask again, which counts nothing twice.
+// A rank that has ended holds nobody up.
 void ShardService::release(int rank) {
   const std::lock_guard lock(mutex_);
-  clients_[static_cast<std::size_t>(rank)].gone = true;
-  std::vector<sync::Member> left;
-  for (std::size_t r = 0; r < clients_.size(); ++r) {
-    if (clients_[r].gone) continue;
-    left.emplace_back();
-    left.back().rank = static_cast<std::uint32_t>(r);
-    left.back().round = clients_[r].clock;
-  }
-  server_.change_members(left);
-  for (const sync::Member& member : left) {
-    const Client& client = clients_[member.rank];
-    if (!client.waiting) continue;
-    const auto actions = server_.pushed(member.rank, client.clock);
-    if (actions.ok()) carry_out(*actions);
-  }
+  carry_out(server_.left(static_cast<std::uint32_t>(rank)));
+  if (!ballot_) return;
+  if (const auto choice = ballot_->ends(static_cast<std::uint32_t>(rank))) tell(*choice);
+  if (++ended_ == ranks_) tell_words({});
 }
 
-void ShardService::carry_out(const std::vector<sync::ServerAction>& actions) {
+void ShardService::carry_out(const sync::ServerActions& actions) {
   using Kind = sync::ServerAction::Kind;
   for (const sync::ServerAction& action : actions) {
     if (action.kind == Kind::kAnswer) {
-      answer(static_cast<int>(action.rank));
+      answer(action);
+      continue;
+    }
+    Client& client = clients_[action.rank];
+    if (action.kind == Kind::kKeep) {
+      client.kept = way_;
       continue;
     }
     std::vector<float>& to = action.kind == Kind::kCollect ? buffer_ : shard_;
-    std::vector<float>& from = action.kind == Kind::kMove ? buffer_ : way_;
+    const std::vector<float>& from = action.kind == Kind::kMove   ? buffer_
+                                     : action.kind == Kind::kTake ? client.kept
+                                                                  : way_;
     const float scale =
         static_cast<float>(action.kind == Kind::kCollect ? action.scale : -action.scale);
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += scale * from[i];
@@ -191,19 +189,19 @@ void ShardService::carry_out(const std::vector<sync::ServerAction>& actions) {
   }
 }
 
-void ShardService::answer(int rank) {
-  Client& client = clients_[static_cast<std::size_t>(rank)];
-  client.waiting = false;
+void ShardService::answer(const sync::ServerAction& action) {
+  const int rank = static_cast<int>(action.rank);
+  Client& client = clients_[action.rank];
+  if (backup_) client.clock = action.clock;
   widest_ = std::max(widest_, client.clock - std::min(client.clock, server_.slowest()));
   encode_answer(client);
+  client.head = {client.clock, client.answer.size(), action.counted ? 1U : 0U};
   if (rank == rank_) {
     own_answer_ = true;
     answered_.notify_all();
     return;
   }
-  client.head[0] = client.clock;
-  client.head[1] = client.answer.size();
-  client.sends = {group_->send(client.head, 2, DataType::kInt64, rank, kAnswerHead),
+  client.sends = {group_->send(&client.head, kHeadWords, DataType::kInt64, rank, kAnswerHead),
                   group_->send(client.answer.data(), client.answer.size(), DataType::kUint8, rank,
                                kAnswerBody)};
 }
@@ -237,23 +235,39 @@ void ShardService::encode_answer(Client& client) {
   }
 }
 
-Status ShardService::exchange(const sync::Action& action, const sync::Replica<float>& replica,
-                              std::span<float> agreed, std::span<float> parameters) {
-  if (Status status = push(action, replica, parameters); !status.ok()) return status;
-  if (Status status = take_answers(agreed); !status.ok()) return status;
+Result<std::uint64_t> ShardService::exchange(const sync::Action& action,
+                                             const sync::Replica<float>& replica,
+                                             std::span<float> agreed, std::span<float> parameters) {
+  std::vector<std::vector<float>> held_back;
+  if (backup_) held_back = pushed_.local;
+  if (Status status = push(action, replica, parameters); !status.ok()) return status.error();
+  const auto answer = take_answers(agreed);
+  if (!answer.ok()) return answer.error();
+  if (answer->counted == 0) pushed_.local = std::move(held_back);
   std::copy(agreed.begin(), agreed.end(), parameters.begin());
+  return answer->clock;
+}
+
+Status ShardService::wait_for_pushes() {
+  for (const auto& work : pushes_) {
+    if (Status status = work->wait(); !status.ok()) return status;
+  }
+  pushes_.clear();
   return {};
 }
 
 Status ShardService::push(const sync::Action& action, const sync::Replica<float>& replica,
                           std::span<const float> parameters) {
-  for (const auto& work : pushes_) {
-    if (Status status = work->wait(); !status.ok()) return status;
-  }
-  pushes_.clear();
+  if (Status status = wait_for_pushes(); !status.ok()) return status;
+  std::vector<int> order;  // not everybody at the same shard first; own one last
+  for (int k = 1; k <= ranks_; ++k) order.push_back((rank_ + k) % ranks_);
+  if (backup_) std::stable_partition(order.begin(), order.end(), [](int rank) { return rank > 0; });
   std::vector<float> way;
-  for (int k = 1; k <= ranks_; ++k) {
-    const int rank = (rank_ + k) % ranks_;  // not everybody at the same shard first; own one last
+  for (const int rank : order) {
+    if (backup_ && rank == 0) {
+      // The ballot hears of it when nobody would have to wait for the rest.
+      if (Status status = wait_for_pushes(); !status.ok()) return status;
+    }
     const auto shard = shard_of(rank);
     way.resize(shard.size);
     replica.way(action, parameters, shard, way);
@@ -282,51 +296,61 @@ Status ShardService::push(const sync::Action& action, const sync::Replica<float>
   return {};
 }
 
-Status ShardService::take_answers(std::span<float> agreed) {
+Result<ShardService::Head> ShardService::take_answers(std::span<float> agreed) {
+  std::vector<Head> heads;
   for (int k = 1; k < ranks_; ++k) {
-    const int rank = (rank_ + k) % ranks_;
-    if (Status status = take_answer(rank, agreed); !status.ok()) return status;
+    const auto head = take_answer((rank_ + k) % ranks_, agreed);
+    if (!head.ok()) return head.error();
+    heads.push_back(*head);
   }
   std::unique_lock lock(mutex_);
   answered_.wait(lock, [&] { return own_answer_ || !failure_.empty(); });
   if (!failure_.empty()) return Error{ErrorKind::kInvalidInput, failure_, ""};
   own_answer_ = false;
   const auto shard = shard_of(rank_);
-  const std::vector<float>& now = plain_ ? shard_ : clients_[static_cast<std::size_t>(rank_)].has;
+  const Client& own = clients_[static_cast<std::size_t>(rank_)];
   if (plain_) {
-    std::memcpy(agreed.data() + shard.from, clients_[static_cast<std::size_t>(rank_)].answer.data(),
-                shard.size * sizeof(float));
+    std::memcpy(agreed.data() + shard.from, own.answer.data(), shard.size * sizeof(float));
   } else {
-    std::copy(now.begin(), now.end(), agreed.begin() + static_cast<std::ptrdiff_t>(shard.from));
+    std::copy(own.has.begin(), own.has.end(),
+              agreed.begin() + static_cast<std::ptrdiff_t>(shard.from));
   }
-  return {};
+  // All shards carry out the same choices.
+  for (const Head& head : heads) {
+    CHECK(head.clock == own.head.clock && head.counted == own.head.counted);
+  }
+  return own.head;
 }
 
-Status ShardService::take_answer(int rank, std::span<float> agreed) {
+Result<ShardService::Head> ShardService::take_answer(int rank, std::span<float> agreed) {
   const auto shard = shard_of(rank);
   const auto place = agreed.subspan(shard.from, shard.size);
-  std::uint64_t head[2] = {};
-  if (Status status = group_->receive(head, 2, DataType::kInt64, rank, kAnswerHead)->wait();
+  Head head;
+  if (Status status =
+          group_->receive(&head, kHeadWords, DataType::kInt64, rank, kAnswerHead)->wait();
       !status.ok()) {
-    return status;
+    return status.error();
   }
   const std::size_t most =
       plain_ ? shard.size * sizeof(float) : letter_room(codec_->opaque()->most_bytes(shard.size));
-  if (head[1] > most || (plain_ && head[1] != most)) {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("rank {} answers with {} bytes; the most is {}", rank, head[1], most),
-                 ""};
+  if (head.size > most || (plain_ && head.size != most)) {
+    return Error{
+        ErrorKind::kInvalidInput,
+        fmt::format("rank {} answers with {} bytes; the most is {}", rank, head.size, most), ""};
   }
-  std::vector<std::byte> body(plain_ ? 0 : head[1]);
+  std::vector<std::byte> body(plain_ ? 0 : head.size);
   std::byte* to = plain_ ? reinterpret_cast<std::byte*>(place.data()) : body.data();
-  if (Status status = group_->receive(to, head[1], DataType::kUint8, rank, kAnswerBody)->wait();
+  if (Status status = group_->receive(to, head.size, DataType::kUint8, rank, kAnswerBody)->wait();
       !status.ok()) {
-    return status;
+    return status.error();
   }
-  if (plain_) return {};
+  if (plain_) return head;
   const auto bytes = read_letter(body);
   if (!bytes.ok()) return bytes.error();
-  return codec_->opaque()->decode_add(*bytes, place);
+  if (Status status = codec_->opaque()->decode_add(*bytes, place); !status.ok()) {
+    return status.error();
+  }
+  return head;
 }
 
 Status ShardService::finish(std::span<float> parameters) {
@@ -345,6 +369,7 @@ Status ShardService::finish(std::span<float> parameters) {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   finished_ = true;
+  if (Status told = wait_for_tellings(); !told.ok()) status = told;
   if (!status.ok()) return status;
   if (!failure_.empty()) return Error{ErrorKind::kInvalidInput, failure_, ""};
   const auto own = shard_of(rank_);

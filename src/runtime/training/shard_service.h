@@ -1,13 +1,16 @@
-// The shard servers of SSP, ASP and FedBuff on live ranks: every rank holds one shard of the
-// parameters (sync/server.h) and serves it to all, and exchanges its own way with every shard.
+// The shard servers of SSP, ASP, FedBuff and backup workers on live ranks: every rank holds one
+// shard of the parameters (sync/server.h) and serves it to all, and exchanges its own way with
+// every shard. With backup workers rank 0 also holds the ballot (sync/straggler.h), at which a way
+// counts as there when its part for rank 0's shard has come: that is sent last.
 #pragma once
 
 #include <array>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -25,17 +28,22 @@ namespace weft::runtime {
 class ShardService {
  public:
   // Serves from now on. `group` is this service's own, and `parameters` are the same on all ranks.
-  // Requires: an opaque codec; `clock` is Machine::round(), the same on all ranks.
+  // Requires: an opaque codec; `members` by rank; `clock` is Machine::round(), the same on all
+  // ranks.
   ShardService(std::shared_ptr<Group> group, std::shared_ptr<const codec::Codec> codec,
-               const sync::Mode& mode, std::span<const float> parameters, std::uint64_t clock);
+               const sync::Mode& mode, std::vector<sync::Member> members,
+               std::span<const float> parameters, std::uint64_t clock);
   // Without finish() before it breaks the group, since the others still need this shard.
   ~ShardService();
 
   // Carries out kExchange: pushes the way and gives the fresh parameters, which become `agreed` and
-  // `parameters`.
+  // `parameters`, and their clock. Where the way was dropped, what error feedback held back of
+  // earlier ones is held back again.
   // Requires: the agreed parameters are those of the last exchange, or those at the start.
-  Status exchange(const sync::Action& action, const sync::Replica<float>& replica,
-                  std::span<float> agreed, std::span<float> parameters);
+  Result<std::uint64_t> exchange(const sync::Action& action, const sync::Replica<float>& replica,
+                                 std::span<float> agreed, std::span<float> parameters);
+  // As Synchroniser::will_meet().
+  Status will_meet();
   // Serves until every rank has called it; then all have the parameters of the shards.
   Status finish(std::span<float> parameters);
 
@@ -46,27 +54,48 @@ class ShardService {
   std::uint64_t widest() const;
 
  private:
+  // Tags of messages: a head with clock and length, then so many bytes; a choice of the ballot.
+  static constexpr std::uint32_t kPushHead = 1, kPushBody = 2, kAnswerHead = 3, kAnswerBody = 4,
+                                 kChoice = 5;
+  static constexpr std::uint64_t kHeadWords = 3;  // of an answer
+  static constexpr std::uint64_t kGoodbye = ~std::uint64_t{0}, kMeeting = kGoodbye - 1;  // as clock
+  // What comes before the bytes of an answer.
+  struct Head {
+    std::uint64_t clock = 0, size = 0, counted = 0;
+  };
   // What this shard has of one rank.
   struct Client {
-    std::vector<float> has;  // of the shard; empty without a codec
+    std::vector<float> has;   // of the shard; empty without a codec
+    std::vector<float> kept;  // a way that waits for a choice; with backup workers
     std::vector<std::byte> answer;
-    std::uint64_t head[2] = {};
+    Head head;
     std::vector<Group::WorkPtr> sends;
     std::uint64_t clock = 0;
-    bool waiting = false, gone = false;
+  };
+  // A choice on its way to the other shards.
+  struct Telling {
+    std::vector<std::uint64_t> words;
+    std::vector<Group::WorkPtr> sends;
   };
 
   void serve(int rank);
   Status receive_push(int rank, std::uint64_t& clock, std::vector<std::byte>& body);
   void take(int rank, std::uint64_t clock, std::span<const std::byte> body);
   void release(int rank);
-  void carry_out(const std::vector<sync::ServerAction>& actions);
-  void answer(int rank);
+  void carry_out(const sync::ServerActions& actions);
+  void answer(const sync::ServerAction& action);
   void encode_answer(Client& client);
+  void meets(int rank);
+  void listen();
+  Status hear(std::span<const std::uint64_t> words);
+  void tell(const sync::Ballot::Choice& choice);
+  Status wait_for_tellings();
+  void tell_words(std::vector<std::uint64_t> words);
   Status push(const sync::Action& action, const sync::Replica<float>& replica,
               std::span<const float> parameters);
-  Status take_answers(std::span<float> agreed);
-  Status take_answer(int rank, std::span<float> agreed);
+  Status wait_for_pushes();
+  Result<Head> take_answers(std::span<float> agreed);
+  Result<Head> take_answer(int rank, std::span<float> agreed);
   void fail(const std::string& why);
   sync::Range shard_of(int rank) const;
   CallOptions patient() const;
@@ -76,6 +105,7 @@ class ShardService {
   const bool plain_;
   const int ranks_, rank_;
   const std::size_t size_;
+  const bool backup_;
   codec::CodecState pushed_;
   std::vector<std::vector<std::byte>> letters_;  // that are pushed, by rank
   std::vector<std::array<std::uint64_t, 2>> heads_;
@@ -84,6 +114,9 @@ class ShardService {
   mutable std::mutex mutex_;  // of all below
   std::condition_variable answered_;
   sync::ShardServer server_;
+  std::optional<sync::Ballot> ballot_;  // of rank 0, with backup workers
+  std::deque<Telling> tellings_;
+  int ended_ = 0;  // ranks
   std::vector<float> shard_, buffer_, way_;
   codec::CodecState answers_;
   std::vector<Client> clients_;

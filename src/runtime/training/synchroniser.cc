@@ -25,9 +25,6 @@ Error unsupported(const std::string& what, const std::string& hint) {
 Status check(const SyncOptions& options) {
   const sync::Mode& mode = options.mode;
   const bool coded = options.codec->text() != "none";
-  if (mode.backup > 0) {
-    return unsupported("backup workers are not run on live ranks", "use ssp or local");
-  }
   if (coded && mode.exchange == sync::Exchange::kNeighbours) {
     return unsupported(fmt::format("sync mode '{}' mixes parameters, which codec '{}' would spoil",
                                    mode.name, options.codec->text()),
@@ -113,8 +110,8 @@ Status Synchroniser::begin(sync::Machine machine) {
     points_ = std::move(*points);
   }
   if (exchange == sync::Exchange::kServers) {
-    shards_ = std::make_unique<ShardService>(points_, options_.codec, options_.mode, parameters_,
-                                             machine_->round());
+    shards_ = std::make_unique<ShardService>(points_, options_.codec, options_.mode, members_,
+                                             parameters_, machine_->round());
     replica_.agree(parameters_);
   }
   return act(machine_->start());
@@ -187,7 +184,6 @@ Status Synchroniser::carry_out(const sync::Action& action) {
       proceeding_ = true;
       whole_ = action.whole;
       return {};
-    case Kind::kAnnounce:
     case Kind::kAdopt:
       break;
   }
@@ -279,10 +275,9 @@ Status Synchroniser::vote(const sync::Action& action) {
 }
 
 Status Synchroniser::exchange(const sync::Action& action) {
-  if (Status status = shards_->exchange(action, replica_, agreed(), parameters_); !status.ok()) {
-    return status;
-  }
-  for (auto& next : machine_->answered(action.id)) queue_.push_back(std::move(next));
+  const auto clock = shards_->exchange(action, replica_, agreed(), parameters_);
+  if (!clock.ok()) return clock.error();
+  for (auto& next : machine_->answered(action.id, *clock)) queue_.push_back(std::move(next));
   return {};
 }
 

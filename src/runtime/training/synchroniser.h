@@ -47,12 +47,16 @@ class Synchroniser {
   Status before_step(std::span<float> gradient, double loss, double lr);
   // The optimizer has changed the parameters. Returns when the next step may begin.
   Status after_step(double loss, double lr);
+  // All ranks are about to meet between steps, such as for a checkpoint. With backup workers ranks
+  // may come there at different updates: who waits for a step of those who have come is let go.
+  // Called by all ranks, the same number of times.
+  Status will_meet() { return shards_ ? shards_->will_meet() : Status{}; }
   // Called by all ranks at the end: afterwards no step may be taken. Shard servers serve until
   // then, and all ranks have their parameters; other modes leave the parameters as they are.
   Status finish();
 
   const sync::Machine& machine() const { return *machine_; }
-  // By how much clocks at this rank's shard differed at most (SSP).
+  // By how much clocks at this rank's shard differed at most (SSP, backup workers).
   std::uint64_t widest() const { return shards_ ? shards_->widest() : 0; }
 
   // What this rank would need to go on, as bytes; parameters included, since ranks differ between
@@ -84,6 +88,7 @@ class Synchroniser {
   Status meet();
   std::vector<float>& agreed();
   static Result<Saved> load(const std::string& bytes);
+  Status restore_pushed(const std::vector<Saved>& all);
 
   const std::shared_ptr<Group> group_;  // shared with the rest of the program
   const SyncOptions options_;

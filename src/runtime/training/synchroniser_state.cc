@@ -38,6 +38,22 @@ struct Synchroniser::Saved {
   std::vector<float> parameters;
   std::vector<std::vector<float>> vectors;  // as Replica::vectors()
   codec::CodecState pushed;                 // of shard servers
+
+  // Which of them `rank` goes on from. Under servers all begin alike, with what one rank has of the
+  // shards; with backup workers, who may be behind, one that has the newest update.
+  static Result<std::size_t> place_for(std::size_t rank, const std::vector<Saved>& all,
+                                       const std::vector<sync::Member>& members) {
+    std::size_t newest = 0;
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto machine = sync::Machine::restore(all[i].machine, members, members[0].rank);
+      if (!machine.ok()) return machine.error();
+      if (machine->mode().exchange != sync::Exchange::kServers) return rank % all.size();
+      if (machine->mode().backup == 0) return std::size_t{0};
+      if (machine->round() > most) newest = i, most = machine->round();
+    }
+    return newest;
+  }
 };
 
 std::string Synchroniser::save() {
@@ -92,8 +108,9 @@ Status Synchroniser::restore(const std::vector<std::string>& saved) {
   const auto rank = static_cast<std::size_t>(group_->rank());
   const auto ranks = static_cast<std::size_t>(group_->size());
   const bool servers = options_.mode.exchange == sync::Exchange::kServers;
-  // Under servers all begin alike: with what one rank has of the shards.
-  const Saved& mine = all[servers ? 0 : rank % all.size()];
+  const auto place = Saved::place_for(rank, all, members_);
+  if (!place.ok()) return place.error();
+  const Saved& mine = all[*place];
   auto machine = sync::Machine::restore(mine.machine, members_, static_cast<std::uint32_t>(rank));
   if (!machine.ok()) return machine.error();
   if (sync::mode_text(machine->mode()) != sync::mode_text(options_.mode)) {
@@ -121,6 +138,13 @@ Status Synchroniser::restore(const std::vector<std::string>& saved) {
   proceeding_ = gradients_there_ = false;
   shards_.reset();
   if (Status status = begin(std::move(*machine)); !status.ok() || !servers) return status;
+  return restore_pushed(all);
+}
+
+// What error feedback held back of pushes: each rank's own, or spread over another number of ranks.
+Status Synchroniser::restore_pushed(const std::vector<Saved>& all) {
+  const auto rank = static_cast<std::size_t>(group_->rank());
+  const auto ranks = static_cast<std::size_t>(group_->size());
   std::vector<codec::CodecState> pushed;
   for (const Saved& one : all) pushed.push_back(one.pushed);
   std::uint64_t step = 0;
