@@ -19,7 +19,7 @@ PAIRS = [
     ("int8", "bsp"), ("efsign", "bsp"), ("topk:rate=0.05", "bsp"), ("dgc:rate=0.05", "bsp"),
     ("powersgd:rank=2", "bsp"), ("thc", "bsp"), ("int8", "local:period=5"),
     ("int4", "diloco:period=5,outer_momentum=0.5"), ("none", "scaffold:period=5"),
-    ("int8", "ssp:bound=2"), ("topk:rate=0.05", "asp"),
+    ("int8", "ssp:bound=2"), ("topk:rate=0.05", "asp"), ("int8", "bsp:backup=1"),
 ]
 
 
@@ -137,6 +137,7 @@ def one_pair(codec, sync, path, load):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    wrapped.meet()
     dist.barrier()
     if not load:
         state = wrapped.state_dict()

@@ -29,6 +29,10 @@ class Slow(unittest.TestCase):
         # Both bounds are loose: other programs may slow a run. bsp keeps a quarter.
         self.assertLess(rows["bsp"]["kept"], 0.5, done.stdout)
         self.assertGreater(rows["asp"]["kept"], 0.7, done.stdout)
+        self.assertGreater(rows["bsp:backup=1"]["kept"], 0.7, done.stdout)
+        # The slow rank's clock is behind until its step ends, and then it is the others'.
+        self.assertGreaterEqual(rows["bsp:backup=1"]["difference_servers"], 2, done.stdout)
+        self.assertLess(rows["bsp:backup=1"]["difference_servers"], 30, done.stdout)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 import unittest
 import warnings
 
@@ -80,6 +81,9 @@ def refused(rank, size):
         "optimizer": message(sync="local"),
         "both": message(codec="int8", sync="local:codec=int4", optimizer=optimizer),
         "gossip": message(codec="int8", sync="gossip", optimizer=optimizer),
+        "backup": message(sync="bsp:backup=1", optimizer=optimizer),
+        "linear": message(codec="powersgd:rank=1", sync="bsp:backup=1", optimizer=optimizer),
+        "no optimizer": message(sync="bsp:backup=1"),
         "loss": _loss_missing(),
         "half": _half(wrapped_half),
     }
@@ -121,6 +125,34 @@ def not_a_number(rank, size):
     except RuntimeError as error:
         return str(error)
     return ""
+
+
+def late(rank, size, path):
+    """Rank 1 is at its first step until the others have made all updates."""
+    import weft.torch
+
+    model = nn.Linear(2, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    wrapped = weft.torch.wrap(model, "none", "bsp:backup=1", optimizer)
+    taken = 0
+    while wrapped.step < 20:
+        loss = (wrapped(torch.eye(2)) - rank).square().sum() / 2  # of two examples, one a weight
+        optimizer.zero_grad()
+        loss.backward()
+        if rank == 1:
+            until = time.monotonic() + 30
+            while not os.path.exists(path) and time.monotonic() < until:
+                time.sleep(0.001)
+        optimizer.step()
+        taken += 1
+    if rank == 0:
+        open(path, "w").close()
+    wrapped.meet()
+    torch.distributed.barrier()
+    step = wrapped.step
+    wrapped.finish()
+    return taken, step, flat(wrapped)
 
 
 def saved_and_restored(rank, size, codec, sync, path, load):
@@ -194,6 +226,7 @@ PAIRS = [
     ("int8", "post-local:warmup=10,period=4"), ("none", "slowmo:period=4"),
     ("int8", "ssp:bound=2"), ("none", "asp"), ("efsign", "bsp"), ("powersgd:rank=2", "bsp"),
     ("none", "diloco:period=5,eager,outer_momentum=0.5"),
+    ("none", "bsp:backup=1"), ("int8", "bsp:backup=1"),
 ]
 
 
@@ -246,7 +279,8 @@ class Wrap(unittest.TestCase):
             with self.subTest(codec=codec, sync=sync):
                 for ranks in runs:
                     self.assertLess(ranks[i][0], 0.35)  # it begins at ln 4 = 1.39
-                if sync in ("bsp", "local:period=4", "diloco:period=5", "asp", "ssp:bound=2"):
+                if sync in ("bsp", "local:period=4", "diloco:period=5", "asp", "ssp:bound=2",
+                            "bsp:backup=1"):
                     for ranks in runs[1:]:
                         self.assertEqual(ranks[i][1], runs[0][i][1])
 
@@ -271,6 +305,9 @@ class Wrap(unittest.TestCase):
         self.assertIn("optimizer", found["optimizer"])
         self.assertIn("int4", found["both"])
         self.assertIn("gossip", found["gossip"])
+        self.assertIn("at most 0", found["backup"])
+        self.assertIn("powersgd", found["linear"])
+        self.assertIn("optimizer", found["no optimizer"])
         self.assertIn("report", found["loss"])
         self.assertIn("float16", found["half"])
 
@@ -278,8 +315,17 @@ class Wrap(unittest.TestCase):
         for message in run(not_a_number, 2):
             self.assertIn("rank 1", message)
 
+    def test_a_late_rank_is_not_waited_for_and_does_not_count(self):
+        with tempfile.TemporaryDirectory() as folder:
+            runs = run(late, 3, os.path.join(folder, "ended"))
+        for rank, (taken, step, weights) in enumerate(runs):
+            self.assertEqual((taken, step), (1 if rank == 1 else 20, 20))
+            for weight in weights:  # ranks 0 and 2 pull towards 0 and 2
+                self.assertAlmostEqual(weight, 1.0, delta=1e-4)
+
     def test_state_goes_to_another_number_of_ranks(self):
-        for codec, sync in (("int8", "bsp"), ("int8", "local:period=4"), ("int8", "ssp:bound=2")):
+        for codec, sync in (("int8", "bsp"), ("int8", "local:period=4"), ("int8", "ssp:bound=2"),
+                            ("int8", "bsp:backup=1")):
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "model.pt")
                 before = run(saved_and_restored, 4, codec, sync, path, False)

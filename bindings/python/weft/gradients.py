@@ -176,6 +176,9 @@ class Gradients:
     def widest(self) -> int:
         return 0
 
+    def meet(self) -> None:
+        pass
+
     def finish(self) -> None:
         pass
 

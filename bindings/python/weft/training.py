@@ -185,6 +185,14 @@ class Wrapped(nn.Module):
         what was ``measured``, and the ``decisions`` so far."""
         return self._how[0].explain()
 
+    def meet(self) -> None:
+        """Every rank calls it between steps, before a collective call of its own such as a barrier.
+
+        With backup workers ranks that have taken equally many steps may be at different updates:
+        who waits for a step of those who have come to the meeting is let go. Nothing happens under
+        other modes. ``state_dict()`` and ``finish()`` do it themselves."""
+        self._how[0].meet()
+
     def finish(self) -> None:
         """Ends training; every rank calls it. Shard servers serve until then and give all ranks
         their parameters. Called at the end of a program where it was not."""
@@ -282,8 +290,11 @@ class _Parameters:
     def state(self) -> bytes:
         return self._sync.save()
 
-    def save(self) -> List[bytes]:
+    def meet(self) -> None:
         self._sync.will_meet()
+
+    def save(self) -> List[bytes]:
+        self.meet()
         return _native.gather(self._group, self.state())
 
     def restore(self, saved: List[bytes]) -> None:
