@@ -340,6 +340,14 @@ bool is_frozen(const RankSetup& setup) {
   return !state.empty() && !state.starts_with(setup.thaw_word);
 }
 
+bool is_frozen_whole(const RankSetup& setup) {
+  if (!is_frozen(setup)) return false;
+  const std::string state = content_of(setup.freeze_file);
+  if (!state.starts_with("1")) return state.starts_with(setup.freeze_word);  // or FREEZING
+  const std::string folder = setup.freeze_file.substr(0, setup.freeze_file.rfind('/'));
+  return content_of(folder + "/cgroup.events").find("frozen 1") != std::string::npos;
+}
+
 std::optional<TreeUsage> usage_of_groups(const RankSetup& setup) {
   const auto cpu = setup.groups.find("cpuacct"), memory = setup.groups.find("memory");
   if (cpu == setup.groups.end() || memory == setup.groups.end()) return std::nullopt;

@@ -71,8 +71,9 @@ class ControlGroups {
 // Ends every process of the rank's groups; true when there is none left and the groups are gone.
 // Cost: to be called again until then. True when there are no groups.
 bool clear_groups(const RankSetup& setup);
-// Whether the rank was frozen by its groups.
+// Whether the rank was frozen by its groups, and whether all of it stands still already.
 bool is_frozen(const RankSetup& setup);
+bool is_frozen_whole(const RankSetup& setup);
 // What the groups' processes used, also those that have ended. Nothing when it is not counted.
 std::optional<TreeUsage> usage_of_groups(const RankSetup& setup);
 

@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "base/stopwatch.h"
+#include "live/agent/control_groups.h"
 #include "live/agent/keeper_link.h"
 #include "live/agent/keeper_loop.h"
 #include "live/agent/process_tree.h"
@@ -27,6 +28,8 @@ using Json = nlohmann::json;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kGoDeadlineNs = 30 * kSecond;
 constexpr int kNotStarted = 126;
+constexpr int kMostFreezeLooks = 1000;
+constexpr useconds_t kFreezeLookUs = 1000;
 
 Error io_error(const std::string& what) {
   return {ErrorKind::kIo, fmt::format("{}: {}", what, std::strerror(errno)), ""};
@@ -178,13 +181,44 @@ void KeeperLoop::kill_all() {
   set_frozen(false);
 }
 
+// Ensures: where it is true and `frozen`, no process of the rank runs; where it is false, all may.
 bool KeeperLoop::set_frozen(bool frozen) {
   if (frozen == frozen_) return true;
   frozen_ = frozen;
-  if (!setup_.freeze_file.empty()) {
-    return write_word(setup_.freeze_file, frozen ? setup_.freeze_word : setup_.thaw_word);
+  const auto put = [&] {
+    if (setup_.freeze_file.empty()) {
+      send_signal(frozen_ ? SIGSTOP : SIGCONT);
+      return true;
+    }
+    return write_word(setup_.freeze_file, frozen_ ? setup_.freeze_word : setup_.thaw_word);
+  };
+  bool well = put();
+  if (!frozen) return well;
+  // Whoever is inside the kernel stops a little later, and by signals a child may have been missed.
+  for (int i = 0; i < kMostFreezeLooks && well && !is_held(); ++i) {
+    usleep(kFreezeLookUs);
+    well = put();
   }
-  send_signal(frozen ? SIGSTOP : SIGCONT);
+  if (well && is_held()) return true;
+  frozen_ = false;
+  put();
+  return false;
+}
+
+bool KeeperLoop::is_held() const {
+  if (!setup_.freeze_file.empty()) return is_frozen_whole(setup_);
+  const std::vector<pid_t> processes = descendants_of(getpid());
+  return std::all_of(processes.begin(), processes.end(), is_stopped);
+}
+
+// The right to run in that epoch is taken before anything does.
+bool KeeperLoop::go_on_as(std::uint64_t epoch) {
+  if (epoch == key_.epoch) return true;
+  const RunKey next{key_.uuid, epoch};
+  auto claim = Claim::make(paths_, next, rank_);
+  if (!claim.ok() || !claim->set_command(command_).ok()) return false;
+  claim_.emplace(std::move(*claim));
+  key_ = next;
   return true;
 }
 

@@ -191,8 +191,10 @@ void KeeperLoop::obey(const Json& message) {
   } else if (word == "signal") {
     send_signal(message.value("signal", 0));
   } else if (word == "freeze" || word == "thaw") {
-    const bool well = set_frozen(word == "freeze");
-    say({{"is", "froze"}, {"frozen", frozen_}, {"well", well}});
+    const bool may = word == "thaw" || !stop_;  // what ends is not held up
+    const bool well =
+        may && go_on_as(message.value("as", key_.epoch)) && set_frozen(word == "freeze");
+    say({{"is", "froze"}, {"frozen", frozen_}, {"well", well}, {"epoch", key_.epoch}});
   }
 }
 

@@ -41,6 +41,8 @@ class KeeperLoop {
   void send_signal(int number);
   void kill_all();
   bool set_frozen(bool frozen);
+  bool is_held() const;
+  bool go_on_as(std::uint64_t epoch);
   bool finished();
   RankEnd end() const;
   void tell_end(const RankEnd& end);
@@ -64,7 +66,7 @@ class KeeperLoop {
   void say(const nlohmann::json& message);
 
   const FolderPaths paths_;
-  const RunKey key_;
+  RunKey key_;
   const int rank_;
 
   RunOrder order_;

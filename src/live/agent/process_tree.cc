@@ -101,6 +101,11 @@ void signal_command(pid_t process, int number) {
   for (const pid_t child : children) signal_command(child, number);
 }
 
+bool is_stopped(pid_t process) {
+  const auto fields = stat_fields(process);
+  return fields.empty() || fields[0] == "T" || fields[0] == "Z" || fields[0] == "X";
+}
+
 std::vector<pid_t> marked_processes(const std::string& mark) {
   std::vector<pid_t> found;
   std::error_code ignored;

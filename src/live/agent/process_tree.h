@@ -14,6 +14,9 @@ namespace weft::live {
 // Cost: one small file per thread of each.
 std::vector<pid_t> descendants_of(pid_t process);
 
+// Whether the process stands still by SIGSTOP, or is gone.
+bool is_stopped(pid_t process);
+
 // Sends a signal to the command that `process` runs: to the uppermost processes of its tree that
 // catch it, so that a library's helpers do not die of a request that was meant for the program. A
 // shell that catches it acts only once its foreground command has ended, so that command gets it

@@ -21,7 +21,7 @@ void RunTable::conclude(Run& run) {
   std::string failed;
   for (const auto& [number, rank] : run.ranks) {
     if (run.op == "start") {
-      if (!rank.executed && !rank.end) return;
+      if ((!rank.executed || rank.behind) && !rank.end) return;
       if (!rank.executed && failed.empty()) {
         failed = fmt::format("rank {}: {}", number, rank.end->why);
       }
@@ -43,8 +43,11 @@ void RunTable::answer(Run& run, const std::string& result, const std::string& wh
 }
 
 void RunTable::remember(const Run& run) {
-  const Json json = {
-      {"number", run.number}, {"op", run.op}, {"result", run.result}, {"why", run.why}};
+  const Json json = {{"epoch", run.order.key.epoch},
+                     {"number", run.number},
+                     {"op", run.op},
+                     {"result", run.result},
+                     {"why", run.why}};
   const Status written = write_whole(settings_.paths.outcome(run.order.key), json.dump());
   if (!written.ok()) settings_.log(written.error().what);
 }
@@ -130,7 +133,7 @@ void RunTable::tell_usage() {
     Bytes memory = 0;
     bool lives = false;
     for (auto& [number, rank] : run.ranks) {
-      if (!rank.end && rank.executed) {
+      if (!rank.end && rank.executed && !rank.frozen) {
         measure(rank);
         lives = true;
         memory += rank.memory;

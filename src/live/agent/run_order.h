@@ -37,6 +37,8 @@ struct RankShare {
   std::vector<int> cpus;     // empty: all of the node
   double network_limit = 0;  // bytes per second; 0: none
   double network_guarantee = 0;
+
+  bool operator==(const RankShare&) const = default;
 };
 
 struct RunOrder {

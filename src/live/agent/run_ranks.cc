@@ -145,6 +145,10 @@ void RunTable::watch(Run& run, Rank& rank, pid_t keeper) {
   rank.keeper = keeper;
   // By number: the header of glibc 2.36 does not declare its function for C++.
   rank.pidfd = static_cast<int>(syscall(SYS_pidfd_open, keeper, 0));
+  await_keeper(run, rank);
+}
+
+void RunTable::await_keeper(const Run& run, Rank& rank) {
   const RunKey key = run.order.key;
   const int number = rank.share.rank;
   if (rank.pidfd >= 0 && reactor_
@@ -198,9 +202,9 @@ void RunTable::stop_rank(const Run& run, Rank& rank) {
 }
 
 void RunTable::keeper_came(int link, pid_t peer, const Json& message) {
-  const auto key = read_run_key(message);
-  Run* run = key.ok() ? find(*key) : nullptr;
-  Rank* rank = run != nullptr ? find(*key, message.value("rank", -1)) : nullptr;
+  const auto named = read_run_key(message);
+  Run* run = named.ok() ? run_of_keeper(*named) : nullptr;
+  Rank* rank = run != nullptr ? find(run->order.key, message.value("rank", -1)) : nullptr;
   if (rank == nullptr || rank->keeper != peer || rank->end || !message.value("claimed", false)) {
     return port_->drop(link);
   }
@@ -209,8 +213,9 @@ void RunTable::keeper_came(int link, pid_t peer, const Json& message) {
     port_->drop(rank->link);
   }
   rank->link = link;
-  links_[link] = {*key, rank->share.rank};
+  links_[link] = {run->order.key, rank->share.rank};
   tell_lease(*run, *rank, "alive");
+  rank->behind = named->epoch != run->order.key.epoch;
   rank->command = message.value("pid", -1);
   rank->executed = message.value("exec", false);
   rank->frozen = message.value("frozen", false);
@@ -219,6 +224,8 @@ void RunTable::keeper_came(int link, pid_t peer, const Json& message) {
     stop_rank(*run, *rank);
   } else if (run->active && (run->op == "freeze" || run->op == "thaw")) {
     tell(*rank, {{"do", run->op}});
+  } else if (rank->behind) {
+    tell_to_go_on(*run, *rank);
   }
   conclude(*run);
 }
@@ -239,6 +246,7 @@ void RunTable::keeper_said(int link, const Json& message) {
     conclude(*run);
   } else if (is == "froze") {
     rank->frozen = message.value("frozen", false);
+    rank->behind = message.value("epoch", std::uint64_t{0}) != run->order.key.epoch;
     if (!message.value("well", true) && run->result.empty()) {
       return answer(*run, "failed", fmt::format("rank {}: the kernel refused", rank->share.rank));
     }
@@ -266,7 +274,7 @@ void RunTable::link_ended(int link) {
   if (rank == nullptr) return;
   rank->link = -1;
   // One that has claimed comes back if it lives. One that has not is gone, or never came to be.
-  const auto claim = look_at_claim(settings_.paths, key, number);
+  const auto claim = claim_of(*find(key), *rank);
   if (rank->end || (claim && claim->held)) return;
   release(*rank);
   settle(*find(key), *rank);
@@ -288,7 +296,7 @@ void RunTable::settle(Run& run, Rank& rank) {
   if (rank.end || rank.sweeping) return;
   const auto end = read_end(settings_.paths, key, number);
   if (end) return sweep(key, number, end);
-  const auto claim = look_at_claim(settings_.paths, key, number);
+  const auto claim = claim_of(run, rank);
   if (claim && claim->held) {
     if (rank.pidfd >= 0) return;
     rank.command = claim->command;
@@ -296,7 +304,7 @@ void RunTable::settle(Run& run, Rank& rank) {
     rank.frozen = is_frozen(rank.setup);
     watch(run, rank, claim->keeper);
     // It may have ended, and its number gone to another process, before it was watched.
-    const auto now = look_at_claim(settings_.paths, key, number);
+    const auto now = claim_of(run, rank);
     if (now && now->held) return;
     release(rank);
     return look_again(key, number);
@@ -323,7 +331,8 @@ void RunTable::sweep(const RunKey& key, int number, const std::optional<RankEnd>
   const bool beside = execs_->kill(key, number, fmt::format("rank {} has ended", number));
   bool gone = clear_groups(rank->setup);
   if (rank->setup.groups.empty() && (beside || !end)) {
-    const std::vector<pid_t> left = marked_processes(mark_of(key, number));
+    const std::vector<pid_t> left =
+        marked_processes(mark_of({key.uuid, find(key)->marked}, number));
     for (const pid_t process : left) kill(process, SIGKILL);
     gone = left.empty();
   }

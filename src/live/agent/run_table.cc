@@ -68,7 +68,7 @@ Status RunTable::open() {
   return {};
 }
 
-void RunTable::adopt(const RunKey& key) {
+void RunTable::adopt(RunKey key) {
   const auto text = read_file(settings_.paths.order(key), kMostOrderBytes);
   Run run;
   if (text.ok()) run.message = Json::parse(*text, nullptr, false);
@@ -81,12 +81,22 @@ void RunTable::adopt(const RunKey& key) {
     std::filesystem::remove_all(settings_.paths.run(key), ignored);
     return;
   }
+  if (order->key != key) {
+    // The agent before died while the run went on as that one.
+    const RunKey next = order->key;
+    if (rename(settings_.paths.run(key).c_str(), settings_.paths.run(next).c_str()) != 0) {
+      return settings_.log(fmt::format("{} cannot go on as {}", key.text(), next.text()));
+    }
+    key = next;
+  }
   run.order = std::move(*order);
   run.number = run.order.number;
+  run.from = run.message.value("thaw", std::uint64_t{0});
+  run.marked = run.message.value("marked", key.epoch);
   run.op = "start";
   const auto said = read_file(settings_.paths.outcome(key), kMostOrderBytes);
   const Json last = said.ok() ? Json::parse(*said, nullptr, false) : Json();
-  if (last.is_object()) {
+  if (last.is_object() && last.value("epoch", key.epoch) == key.epoch) {
     run.number = last.value("number", run.number);
     run.op = last.value("op", run.op);
     run.result = last.value("result", "");
@@ -107,7 +117,7 @@ void RunTable::adopt(const RunKey& key) {
   for (auto& [number, rank] : kept.ranks) settle(kept, rank);
 }
 
-std::string RunTable::refusal(const RunOrder& order) const {
+std::string RunTable::refusal(const RunOrder& order, std::uint64_t from) const {
   const RunKey& key = order.key;
   if (over_.contains(key)) return "it was stopped here, or has run here before";
   const auto newest = newest_.find(key.uuid);
@@ -116,7 +126,8 @@ std::string RunTable::refusal(const RunOrder& order) const {
   }
   for (const auto& [other, run] : runs_) {
     const auto lives = [](const auto& rank) { return !rank.second.end; };
-    if (other.uuid == key.uuid && std::any_of(run.ranks.begin(), run.ranks.end(), lives)) {
+    if (other.uuid == key.uuid && other.epoch != from &&
+        std::any_of(run.ranks.begin(), run.ranks.end(), lives)) {
       return fmt::format("ranks of its epoch {} are still here", other.epoch);
     }
   }
@@ -151,12 +162,18 @@ Status RunTable::start(const Json& message) {
     return {};
   }
   auto order = read_run_order(message);
-  const std::string why = order.ok() ? refusal(*order) : order.error().what;
+  JsonFields fields(message);
+  const auto from = static_cast<std::uint64_t>(fields.whole("thaw", 1, kMostNumber, 0));
+  std::string why = !order.ok() ? order.error().what : fields.wrong();
+  if (why.empty()) why = refusal(*order, from);
+  if (why.empty() && from > 0) why = refusal_to_go_on(*order, from);
   if (!why.empty()) {
     say_outcome(*key, *number, "refused", why);
     return {};
   }
-  if (Status begun = begin(message, std::move(*order)); !begun.ok()) {
+  const Status begun =
+      from > 0 ? go_on(message, std::move(*order), from) : begin(message, std::move(*order));
+  if (!begun.ok()) {
     say_outcome(*key, *number, "failed", begun.error().what);
   }
   return {};
@@ -182,6 +199,7 @@ Status RunTable::begin(const Json& message, RunOrder order) {
   run.active = true;
   run.message = message;
   run.message["lease_s"] = lease_s_;
+  run.marked = key.epoch;
   for (const RankShare& share : order.ranks) run.ranks[share.rank].share = share;
   run.order = std::move(order);
   for (auto& [number, rank] : run.ranks) {
@@ -305,6 +323,12 @@ void RunTable::resize(Run& run, const Json& message) {
 }
 
 void RunTable::freeze(Run& run, bool frozen) {
+  for (const auto& [number, rank] : run.ranks) {
+    if (frozen && (rank.end || !rank.executed || rank.behind)) {
+      return answer(run, "refused", fmt::format("rank {} does not run", number));
+    }
+  }
+  run.measured_at_ns = 0;  // what it uses counts from when it goes on
   for (auto& [number, rank] : run.ranks) {
     if (!rank.end && rank.frozen != frozen) tell(rank, {{"do", frozen ? "freeze" : "thaw"}});
   }

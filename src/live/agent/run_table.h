@@ -81,6 +81,7 @@ class RunTable {
     int pidfd = -1;  // of the keeper
     int link = -1;   // to the keeper
     bool executed = false, frozen = false, sweeping = false;
+    bool behind = false;  // its keeper still goes by the epoch that this run goes on from
     std::optional<RankEnd> end;
     std::optional<RankEnd> said_end;     // before it could be read
     std::int64_t kill_keeper_at_ns = 0;  // when it does not do its work; 0: no hurry
@@ -92,6 +93,8 @@ class RunTable {
     Json message;  // the order as it is on disk
     std::map<int, Rank> ranks;
     std::uint64_t number = 0;
+    std::uint64_t from = 0;  // the epoch in which its ranks were frozen; 0: they began in this one
+    std::uint64_t marked = 0;               // the epoch in which they began
     std::string op, result, why;            // of the last command; no result: not answered yet
     Json stop;                              // for keepers that are to come back
     bool stopping = false, active = false;  // active: this process works on `op`
@@ -101,8 +104,8 @@ class RunTable {
   };
 
   // run_table.cc: commands.
-  void adopt(const RunKey& key);
-  std::string refusal(const RunOrder& order) const;
+  void adopt(RunKey key);
+  std::string refusal(const RunOrder& order, std::uint64_t from) const;
   Status begin(const Json& message, RunOrder order);
   bool is_repeated(Run& run, const std::string& op, std::uint64_t number);
   void begin_stop(Run& run, const Json& message);
@@ -114,6 +117,13 @@ class RunTable {
   void open_execs();
   // Why none can begin there; empty: it can.
   std::string exec_refusal(const RunKey& key, int rank);
+
+  // run_moves.cc: frozen runs that go on.
+  std::string refusal_to_go_on(const RunOrder& order, std::uint64_t from) const;
+  Status go_on(const Json& message, RunOrder order, std::uint64_t from);
+  void tell_to_go_on(const Run& run, Rank& rank);
+  std::optional<ClaimFacts> claim_of(const Run& run, Rank& rank) const;
+  Run* run_of_keeper(const RunKey& key);
 
   // run_answers.cc: what is said.
   void conclude(Run& run);
@@ -133,6 +143,7 @@ class RunTable {
   Status set_traffic(const Rank& rank) const;
   void spawn_keeper(Run& run, Rank& rank);
   void watch(Run& run, Rank& rank, pid_t keeper);
+  void await_keeper(const Run& run, Rank& rank);
   void look_again(const RunKey& key, int rank);
   void tell(Rank& rank, const Json& message);
   void tell_lease(const Run& run, Rank& rank, const char* word);
