@@ -221,6 +221,40 @@ TEST_P(EngineContract, DoesWhatItStatesAndRefusesTheRest) {
   EXPECT_TRUE(check_needs(*find_policy("backfill"), states).ok());
 }
 
+TEST_P(EngineContract, AFrozenRunGoesOnOrIsGoneBeforeTheNextBegins) {
+  const live::EngineStatement& states = world_->engine().statement();
+  live::JobSpec spec = world_->job(Conduct::kStays);
+  spec.checkpoint.preempt = live::Preemption::kFreeze;
+  const Status job = check_needs(spec, states);
+  ASSERT_EQ(job.ok(), states.can.freeze);
+  if (!job.ok()) {
+    EXPECT_THAT(job.error().text(), HasSubstr("write `preempt: checkpoint`"));
+    return;
+  }
+  controller_.submit("a", spec);
+  start("a", Conduct::kStays, {0, 2});
+  ASSERT_TRUE(runs("a"));
+  stop("a");
+  ASSERT_TRUE(stopped("a"));
+  EXPECT_EQ(listed("a"), EngineRun::State::kFrozen);
+  EXPECT_EQ(world_->alive("a", 1), 2);
+  // Whoever falls over meanwhile.
+  world_->restart_engine();
+  world_->restart_controller();
+  start("a", Conduct::kStays, {0, 2}, 2);
+  ASSERT_TRUE(world_->until([&] { return controller_.answers("a", 3, Outcome::kDone) > 0; }));
+  EXPECT_EQ(world_->alive("a", 1), 2) << "the ranks of the first epoch are those of the second";
+  EXPECT_EQ(world_->begun("a", 2), 0);
+  stop("a", 2);
+  ASSERT_TRUE(stopped("a", 2));
+  EXPECT_EQ(world_->alive("a", 1), 2);
+  start("a", Conduct::kStays, {1, 3}, 3);
+  ASSERT_TRUE(runs("a", 3));
+  EXPECT_EQ(world_->alive("a", 1), 0);
+  EXPECT_EQ(world_->alive("a", 3), 2);
+  EXPECT_EQ(world_->begun("a", 1), 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, EngineContract,
                          testing::Values(Kind{"local", local_world}, Kind{"queue", queue_world}),
                          [](const auto& each) { return std::string(each.param.name); });

@@ -335,7 +335,7 @@ void undrain_node(ApiParts& parts, const ApiCall& call) {
 
 void fence_node(ApiParts& parts, const ApiCall& call) {
   parts.fleet.fence(call.node, "fenced by " + call.request.caller.user);
-  change_node(parts, call, EventKind::kNodeNotice, "fenced");
+  change_node(parts, call, EventKind::kNodeNotice, kFenced);
 }
 
 }  // namespace handlers

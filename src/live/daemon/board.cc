@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
 namespace weft::live {
 namespace {
-
-constexpr const char* kPreempted = "preempted";
 
 // The member of a JSON object whose value is a text, without parsing the rest: recovery looks at
 // every job that ever came. Nothing if it is not there, or has something escaped in it.
@@ -72,6 +71,8 @@ void Board::end(JobView& view, Seconds at, JobStanding how, const std::string& w
   view.ended = at;
   view.why = why;
   view.held.clear();
+  view.frozen_epoch = 0;
+  view.frozen.clear();
   pending_.erase(view.id);
   add_line(at, view.identity.uuid,
            fmt::format("{} {}{}{}", view.name, kStandingNames[static_cast<int>(how)],
@@ -122,6 +123,7 @@ void Board::tell(const EventRecord& record) {
       node.why = record.why;
       if (record.why.starts_with(kDrained)) node.drained = true;
       if (record.why.starts_with(kUndrained)) node.drained = false;
+      if (record.why.starts_with(kFenced)) thaw_all(e.node);
       add_line(e.at, "",
                fmt::format("node {} {}{}{}", cluster_.nodes[e.node].name, what,
                            record.why.empty() ? "" : ": ", record.why));
@@ -234,16 +236,24 @@ void Board::tell_of_outcome(JobView& v, const EventRecord& record) {
   if (kind == CommandKind::kStart && done) {
     v.standing = JobStanding::kRunning;
     v.started = std::min(v.started, e.at);
+    v.frozen_epoch = 0;  // they run again, or were gone before
+    v.frozen.clear();
     add_line(e.at, v.identity.uuid, v.name + " runs");
   } else if (kind == CommandKind::kStart || (kind == CommandKind::kStop && done)) {
+    const bool froze = kind == CommandKind::kStop && record.why.starts_with(kFrozenOn);
     v.standing = JobStanding::kQueued;
+    if (froze) {
+      v.frozen_epoch = e.epoch;
+      v.frozen = v.held;
+    }
     v.held.clear();
     if (kind == CommandKind::kStop) ++v.restarts;
-    if (!done) v.why = record.why;
-    if (done && !v.why.starts_with(kPreempted)) v.why = kPreempted;
+    if (!done || froze) v.why = record.why;
+    if (done && !froze && !v.why.starts_with(kPreempted)) v.why = kPreempted;
     add_line(e.at, v.identity.uuid,
-             done ? v.name + " stopped, waits again"
-                  : fmt::format("{} could not start: {}", v.name, record.why));
+             froze  ? fmt::format("{} {}, waits again", v.name, record.why)
+             : done ? v.name + " stopped, waits again"
+                    : fmt::format("{} could not start: {}", v.name, record.why));
   }
   pending_.erase(pending);
 }
@@ -325,6 +335,11 @@ std::string Board::image() const {
   writer(static_cast<std::uint64_t>(views_.size()));
   for (const auto& view : views_) writer(*view);
   writer(pending_, next_line_, nodes_, closures_);
+  std::map<JobId, std::pair<std::uint32_t, Allocation>> frozen;
+  for (const auto& view : views_) {
+    if (view->frozen_epoch > 0) frozen[view->id] = {view->frozen_epoch, view->frozen};
+  }
+  writer(frozen);
   return writer.take();
 }
 
@@ -344,6 +359,12 @@ bool Board::restore(std::string_view image) {
   const std::size_t nodes = nodes_.size();
   reader(pending_, next_line_, nodes_);
   if (!reader.at_end()) reader(closures_);  // images before these ended here
+  std::map<JobId, std::pair<std::uint32_t, Allocation>> frozen;
+  if (!reader.at_end()) reader(frozen);  // or here
+  for (auto& [job, of] : frozen) {
+    if (job >= views_.size()) return false;
+    std::tie(view(job).frozen_epoch, view(job).frozen) = std::move(of);
+  }
   return reader.at_end() && nodes_.size() == nodes;
 }
 

@@ -52,6 +52,9 @@ struct JobView {
   Seconds latency = 0;  // of its slowest replica
   Seconds idle_s = 0;   // for how long it has used nothing of its share
   std::string remark;   // what is wrong with the run
+  // Ranks of that epoch may be frozen on these devices; 0: none are.
+  std::uint32_t frozen_epoch = 0;
+  Allocation frozen;
   // By configuration of the menu: codec and sync mode.
   std::vector<std::pair<std::string, std::string>> labels;
 };
@@ -79,6 +82,14 @@ void persist(Archive& io, NodeView& v) {
 // Words of operators in the `why` of node events.
 inline constexpr const char* kDrained = "drained";
 inline constexpr const char* kUndrained = "undrained";
+inline constexpr const char* kFenced = "fenced";
+
+// Begins the `why` of jobs that were stopped and wait again; behind a colon: why they were evicted.
+inline constexpr const char* kPreempted = "preempted";
+// Begins the `why` of a stop that left the ranks frozen; names of nodes follow.
+inline constexpr const char* kFrozenOn = "frozen on ";
+// Whether its stop is not the policy's doing: its node goes, or it uses nothing.
+bool is_evicted(const JobView& job);
 
 // One line of the story, as it happened.
 struct StoryLine {
@@ -110,6 +121,9 @@ class Board : public weft::Journal {
   void remark(JobId job, Seconds at, const std::string& what);
   // A line of the story alone.
   void note(JobId job, Seconds at, const std::string& what);
+  // None of its ranks are frozen any more. The journal does not hold it: whoever comes after us
+  // asks agents again.
+  void frozen_gone(JobId job, Seconds at, const std::string& why);
 
   // Looking.
   std::optional<JobView> find(const std::string& uuid_or_name) const;
@@ -137,6 +151,8 @@ class Board : public weft::Journal {
   void tell_of_outcome(JobView& view, const EventRecord& record);
   void end(JobView& view, Seconds at, JobStanding how, const std::string& why);
   static void forget_run(JobView& view);
+  // Nothing runs on the node any more, and so nothing is frozen there.
+  void thaw_all(NodeId node);
   // Its replicas that have a part on the node are gone.
   void lose(JobView& view, NodeId node);
 

@@ -28,5 +28,83 @@ TEST(BoardQueue, IsReadWithoutParsingTheRest) {
   }
 }
 
+// A job on two nodes, its start and its stop, as the journal tells them.
+class FrozenJob : public testing::Test {
+ protected:
+  FrozenJob() : cluster_(*parse_cluster_shorthand("2x1")), board_(cluster_) {
+    EventRecord record;
+    record.event.kind = EventKind::kSubmit;
+    auto submission = std::make_shared<Submission>();
+    submission->name = "j";
+    submission->menu = std::make_shared<const Menu>(Menu{{Configuration{}}});
+    record.event.submission = submission;
+    record.job = JobIdentity{"uuid", "ann", 0, 0, "{}"};
+    board_.admit(record);
+    held_.devices = {{0}, {1}};
+  }
+  void command(CommandKind kind, std::uint32_t epoch, std::uint32_t number) {
+    Command command;
+    command.kind = kind;
+    command.job = 0;
+    command.epoch = epoch;
+    command.number = number;
+    command.allocation = &held_;
+    board_.command(0, command);
+  }
+  void answer(std::uint32_t epoch, std::uint32_t number, const std::string& why = "",
+              Outcome outcome = Outcome::kDone) {
+    EventRecord record;
+    record.event.kind = EventKind::kOutcome;
+    record.event.job = 0;
+    record.event.epoch = epoch;
+    record.event.number = number;
+    record.event.outcome = outcome;
+    record.why = why;
+    board_.tell(record);
+  }
+  void freeze() {
+    command(CommandKind::kStart, 1, 1);
+    answer(1, 1);
+    command(CommandKind::kStop, 1, 2);
+    answer(1, 2, "frozen on a, b");
+  }
+
+  const Cluster cluster_;
+  Board board_;
+  Allocation held_;
+};
+
+TEST_F(FrozenJob, IsKnownUntilItRunsAgain) {
+  freeze();
+  EXPECT_EQ(board_.at(0)->frozen_epoch, 1u);
+  EXPECT_EQ(board_.at(0)->frozen, held_);
+  EXPECT_EQ(board_.at(0)->why, "frozen on a, b");
+  EXPECT_EQ(board_.story_after(0).back().what, "j frozen on a, b, waits again");
+  Board next(cluster_);
+  ASSERT_TRUE(next.restore(board_.image()));
+  EXPECT_EQ(next.at(0)->frozen_epoch, 1u);
+  EXPECT_EQ(next.at(0)->frozen, held_);
+  command(CommandKind::kStart, 2, 3);
+  answer(2, 3, "no", Outcome::kRefused);
+  EXPECT_EQ(board_.at(0)->frozen_epoch, 1u) << "they may still be there";
+  command(CommandKind::kStart, 3, 5);
+  answer(3, 5);
+  EXPECT_EQ(board_.at(0)->frozen_epoch, 0u);
+}
+
+TEST_F(FrozenJob, IsNotFrozenAnyMoreWhenItsRanksAreGone) {
+  freeze();
+  EventRecord fenced;
+  fenced.event.kind = EventKind::kNodeNotice;
+  fenced.event.node = 1;
+  fenced.why = "fenced by root";
+  board_.tell(fenced);
+  ASSERT_EQ(board_.at(0)->frozen.devices.size(), 1u) << "on the other node they may be";
+  board_.frozen_gone(0, 1, "node a has lost it");
+  EXPECT_EQ(board_.at(0)->frozen_epoch, 0u);
+  EXPECT_EQ(board_.at(0)->why, "preempted");
+  EXPECT_FALSE(is_evicted(*board_.at(0)));
+}
+
 }  // namespace
 }  // namespace weft::live

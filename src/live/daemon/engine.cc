@@ -44,12 +44,17 @@ std::vector<std::string> names_of(const Capabilities& c) {
 
 Status check_needs(const JobSpec& job, const EngineStatement& engine) {
   const Capabilities& can = engine.can;
-  return check("the job", engine.name,
-               {{job.share.percent > 0 || job.share.memory > 0, can.fraction,
-                 "parts of devices (share)", "leave `share` out: the job then holds whole devices"},
-                {job.bandwidth.limit > 0 || job.bandwidth.guarantee > 0, can.bandwidth,
-                 "control of a job's traffic (bandwidth)",
-                 "leave `bandwidth` out: the job then shares links with the others"}});
+  return check(
+      "the job", engine.name,
+      {{job.share.percent > 0 || job.share.memory > 0, can.fraction, "parts of devices (share)",
+        "leave `share` out: the job then holds whole devices"},
+       {job.bandwidth.limit > 0 || job.bandwidth.guarantee > 0, can.bandwidth,
+        "control of a job's traffic (bandwidth)",
+        "leave `bandwidth` out: the job then shares links with the others"},
+       {job.checkpoint.preempt == Preemption::kFreeze, can.freeze,
+        "holding a run without ending it (checkpoint.preempt: freeze)",
+        "write `preempt: checkpoint`: the job is then stopped by its checkpoint signal and "
+        "started again"}});
 }
 
 Status check_needs(const Composition& policy, const EngineStatement& engine) {

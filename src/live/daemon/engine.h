@@ -33,7 +33,7 @@ struct EngineStatement {
 // A run as the engine has it. Runs are known by uuid and epoch, never by a number of the engine's,
 // which it may give to another.
 struct EngineRun {
-  enum class State : std::uint8_t { kStarting, kRunning, kStopping, kGone };
+  enum class State : std::uint8_t { kStarting, kRunning, kStopping, kFrozen, kGone };
   std::string uuid;
   std::uint32_t epoch = 0;
   State state = State::kStarting;
@@ -41,9 +41,10 @@ struct EngineRun {
   bool operator==(const EngineRun&) const = default;
 };
 
-// carry_out() places (kStart), preempts or cancels (kStop) and resizes. The answer is an event with
-// the command's job, epoch and number. The same command may come again, before or after its answer:
-// it is answered again and not done again. Thread-safe.
+// carry_out() places (kStart), preempts or cancels (kStop) and resizes. A run that is frozen
+// instead of ended goes on in the next epoch if that has the same devices, and else is gone before
+// it begins. The answer is an event with the command's job, epoch and number. The same command may
+// come again, before or after its answer: it is answered again and not done again. Thread-safe.
 class Engine : public Hands {
  public:
   virtual const EngineStatement& statement() const = 0;

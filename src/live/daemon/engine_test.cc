@@ -17,6 +17,7 @@ TEST(EngineNeeds, EverythingIsAllowedWhereEverythingIsStated) {
   JobSpec job;
   job.share.percent = 50;
   job.bandwidth.limit = 1e6;
+  job.checkpoint.preempt = Preemption::kFreeze;
   EXPECT_TRUE(check_needs(job, {"all", kAll}).ok());
   EXPECT_TRUE(check_needs(JobSpec{}, {"none", {}}).ok());
   for (const Composition& policy : known_policies()) {
@@ -37,6 +38,11 @@ TEST(EngineNeeds, WhatAJobMissesIsNamedAllAtOnce) {
   EXPECT_THAT(refused.error().hint, HasSubstr("leave `bandwidth` out"));
   EXPECT_FALSE(check_needs(job, {"queue", {.bandwidth = true}}).ok());
   EXPECT_TRUE(check_needs(job, {"queue", {.fraction = true, .bandwidth = true}}).ok());
+  job.checkpoint.preempt = Preemption::kFreeze;
+  const Status held = check_needs(job, {"queue", {.fraction = true, .bandwidth = true}});
+  ASSERT_FALSE(held.ok());
+  EXPECT_THAT(held.error().what, HasSubstr("(checkpoint.preempt: freeze)"));
+  EXPECT_THAT(held.error().hint, HasSubstr("write `preempt: checkpoint`"));
 }
 
 TEST(EngineNeeds, PoliciesThatNeedMoreThanWholeDevicesAreRefused) {

@@ -61,7 +61,11 @@ void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
                               if (status.ok()) reactor_->post(durable);
                             });
                           },
-                          [this] { return brain_->now(); }};
+                          [this] { return brain_->now(); },
+                          [this](NodeId node) { return board_->node(node).in_service; },
+                          [this](JobId job, const std::string& why) {
+                            board_->frozen_gone(job, brain_->now(), why);
+                          }};
     runs_ = std::make_unique<Runs>(cluster_, term, options_.log_root, links);
     replicas_ =
         std::make_unique<Replicas>(cluster_, term, options_.log_root,
@@ -86,7 +90,9 @@ void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
                        if (!runs_->signal(uuid, number)) replicas_->signal(uuid, number);
                      }});
     execs_ = std::make_unique<Execs>(term, links.send);
-    const auto holds = [](const JobView& v) { return !v.held.empty() && !has_ended(v.standing); };
+    const auto holds = [](const JobView& v) {
+      return (!v.held.empty() || v.frozen_epoch > 0) && !has_ended(v.standing);
+    };
     for (const JobView& job : board.jobs(holds)) {
       is_service(job.identity) ? replicas_->adopt(job) : runs_->adopt(job);
     }
@@ -303,7 +309,7 @@ void Fleet::look_round() {
     }
   }
   for (auto at = starts_.begin(); at != starts_.end();) {
-    if (since_s(at->second) < kStartPatience) {
+    if (since_s(at->second) < kStartPatience + frozen_grace_s(at->first.first)) {
       ++at;
       continue;
     }
@@ -312,6 +318,8 @@ void Fleet::look_round() {
   }
   replicas_->tick();
   execs_->tick(1e-9 * static_cast<double>(monotonic_ns()));
+  runs_->tick();
+  look_at_frozen();
   if (++looks_ % kLooksPerWatch == 0) watch_->tick();
   reactor_->after(kLookEvery, [this] { look_round(); });
 }
@@ -347,14 +355,16 @@ void Fleet::fence(NodeId node, const std::string& why) {
 
 void Fleet::leave(NodeId node, Seconds at) {
   reactor_->post([this, node, at] {
-    if (brain_ != nullptr) watch_->leave(node, at);
+    if (brain_ == nullptr) return;
+    watch_->leave(node, at);
+    end_frozen_on(node, "its node will be taken away");
   });
 }
 
 const EngineStatement& Fleet::local() {
   static const EngineStatement statement{"local",
                                          {.device_index = true,
-                                          .freeze = false,
+                                          .freeze = true,
                                           .fraction = true,
                                           .bandwidth = true,
                                           .resize = false,

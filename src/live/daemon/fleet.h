@@ -103,6 +103,10 @@ class Fleet : public Engine {
   void exec_here(const ExecWish& wish, const Execs::Answer& answer);
   void hear_of_exec(NodeId node, const std::string& op, const Json& message);
   void lose_execs(NodeId node, const std::string& why);
+  // fleet_frozen.cc: ranks that are held while their job waits.
+  void look_at_frozen();
+  void end_frozen_on(NodeId node, const std::string& why);
+  Seconds frozen_grace_s(const std::string& uuid) const;
   void post_node(NodeId node, EventKind kind, const std::string& why);
   NodeId node_named(const std::string& name) const;
 

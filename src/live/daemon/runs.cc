@@ -7,14 +7,11 @@
 #include <tuple>
 
 #include "base/files.h"
+#include "live/daemon/run_numbers.h"
 #include "live/job/job_json.h"
 
 namespace weft::live {
 namespace {
-
-// Internal stops stand above every number of the controller's for that epoch: it never sends
-// another after them.
-constexpr std::uint32_t kLastNumber = 0x7fffffff;
 
 std::string master_port(const std::string& uuid, std::uint32_t epoch) {
   const std::size_t mixed = std::hash<std::string>{}(uuid + "/" + std::to_string(epoch));
@@ -23,8 +20,8 @@ std::string master_port(const std::string& uuid, std::uint32_t epoch) {
 
 }  // namespace
 
-Runs::Run& Runs::open(const JobView& job, const Allocation& held, std::uint32_t number) {
-  Run& run = runs_[{job.identity.uuid, job.epoch}];
+Runs::Run Runs::make(const JobView& job, const Allocation& held, std::uint32_t number) const {
+  Run run;
   run.job = job.id;
   run.identity = job.identity;
   run.failures = job.failures;
@@ -77,13 +74,19 @@ Runs::Run& Runs::open(const JobView& job, const Allocation& held, std::uint32_t 
 }
 
 void Runs::adopt(const JobView& job) {
-  if (job.held.empty() || has_ended(job.standing)) return;
-  Run& run = open(job, job.held, 0);
-  run.started = job.standing != JobStanding::kStarting;
+  if (has_ended(job.standing)) return;
+  if (job.frozen_epoch > 0) adopt_frozen(job);
+  if (job.held.empty()) return;
+  const Key key{job.identity.uuid, job.epoch};
+  Run& run = runs_[key] = make(job, job.held, 0);
+  // Ranks are frozen until the start that came after them is done.
+  run.started = job.standing != JobStanding::kStarting && job.frozen_epoch == 0;
   for (auto& [node, part] : run.parts) part.started = run.started;
+  if (!run.started) meet_frozen(key, run);
 }
 
 void Runs::send_start(NodeId node, const Key& key, const Run& run) {
+  if (run.waits) return;
   const Part& part = run.parts.at(node);
   int world = 0, group = 0, groups = static_cast<int>(run.parts.size());
   for (const auto& [other, its] : run.parts) {
@@ -108,28 +111,36 @@ void Runs::send_start(NodeId node, const Key& key, const Run& run) {
   if (!run.sync.empty()) environment["WEFT_SYNC"] = run.sync;
   const JobSpec& spec = run.spec;
   if (!spec.checkpoint.dir.empty()) environment["WEFT_CHECKPOINT_DIR"] = spec.checkpoint.dir;
-  links_.send(
-      node,
-      {{"op", "start"},
-       {"term", term_},
-       {"uuid", key.first},
-       {"epoch", key.second},
-       {"number", run.number},
-       {"job",
-        {{"name", spec.name},
-         {"user", run.identity.user},
-         {"uid", run.identity.uid},
-         {"gid", run.identity.gid},
-         {"setup", spec.setup},
-         {"run", spec.run},
-         {"workdir", spec.workdir},
-         {"envs", spec.envs},
-         {"log_dir", path_in(log_root_, key.first)},
-         {"on_controller_loss", kControllerLossNames[static_cast<int>(spec.on_controller_loss)]},
-         {"checkpoint_signal", spec.checkpoint.signal},
-         {"grace_s", spec.checkpoint.grace}}},
-       {"ranks", part.ranks},
-       {"environment", environment}});
+  Json start = {
+      {"op", "start"},
+      {"term", term_},
+      {"uuid", key.first},
+      {"epoch", key.second},
+      {"number", run.number},
+      {"job",
+       {{"name", spec.name},
+        {"user", run.identity.user},
+        {"uid", run.identity.uid},
+        {"gid", run.identity.gid},
+        {"setup", spec.setup},
+        {"run", spec.run},
+        {"workdir", spec.workdir},
+        {"envs", spec.envs},
+        {"log_dir", path_in(log_root_, key.first)},
+        {"on_controller_loss", kControllerLossNames[static_cast<int>(spec.on_controller_loss)]},
+        {"checkpoint_signal", spec.checkpoint.signal},
+        {"grace_s", spec.checkpoint.grace}}},
+      {"ranks", part.ranks},
+      {"environment", environment}};
+  if (run.thaws > 0) start["thaw"] = run.thaws;
+  links_.send(node, start);
+}
+
+// What may be frozen may have been by the controller before us, which only the last number can
+// undo.
+std::uint32_t Runs::stop_number(const Run& run) {
+  const bool plain = run.spec.checkpoint.preempt == Preemption::kCheckpoint;
+  return run.aim == Run::Aim::kStop && plain ? run.number : kLastNumber;
 }
 
 void Runs::send_stop(NodeId node, const Key& key, const Run& run) {
@@ -137,7 +148,7 @@ void Runs::send_stop(NodeId node, const Key& key, const Run& run) {
                      {"term", term_},
                      {"uuid", key.first},
                      {"epoch", key.second},
-                     {"number", run.aim == Run::Aim::kStop ? run.number : kLastNumber},
+                     {"number", stop_number(run)},
                      {"signal", run.spec.checkpoint.signal},
                      {"grace_s", run.spec.checkpoint.grace}});
 }
@@ -154,8 +165,8 @@ void Runs::carry_out(const KeptCommand& command, const JobView& job) {
     if (found == runs_.end()) {
       JobView started = job;
       started.epoch = command.epoch;
-      open(started, command.allocation, command.number);
-      found = runs_.find(key);
+      found = runs_.emplace(key, make(started, command.allocation, command.number)).first;
+      meet_frozen(key, found->second);
     }
     Run& run = found->second;
     run.number = command.number;
@@ -171,7 +182,7 @@ void Runs::carry_out(const KeptCommand& command, const JobView& job) {
     return;
   }
   if (found == runs_.end()) {
-    // Nobody knows of it any more: it is gone.
+    // Nobody knows of it any more: it is gone, or frozen.
     Event done;
     done.kind = EventKind::kOutcome;
     done.job = command.job;
@@ -179,6 +190,8 @@ void Runs::carry_out(const KeptCommand& command, const JobView& job) {
     done.number = command.number;
     EventRecord record;
     record.event = done;
+    const FrozenRun* held = frozen_.find(key.first);
+    if (held != nullptr && held->epoch == key.second) record.why = frozen_where(held->shape);
     return links_.post(std::move(record), [] {});
   }
   Run& run = found->second;
@@ -191,8 +204,10 @@ void Runs::carry_out(const KeptCommand& command, const JobView& job) {
     return tell(key, run, refused, "ranks of this executor cannot be resized in place", false);
   }
   if (run.told) return;
-  if (run.aim == Run::Aim::kRun) run.aim = Run::Aim::kStop;
   run.was_stop_asked = true;
+  if (may_freeze(key, run, job)) return freeze(key, run);
+  if (run.aim == Run::Aim::kRun) leave_frozen(key, run);
+  if (run.aim != Run::Aim::kAbandon) run.aim = Run::Aim::kStop;
   for (const auto& [node, part] : run.parts) {
     if (!part.gone) send_stop(node, key, run);
   }
@@ -211,7 +226,9 @@ void Runs::tell(const Key& key, Run& run, Event event, std::string why, bool ove
     if (!over) return;
     const auto found = runs_.find(key);
     if (found == runs_.end()) return;
-    for (const auto& [node, part] : found->second.parts) send_forget(node, key);
+    if (found->second.aim != Run::Aim::kFreeze) {
+      for (const auto& [node, part] : found->second.parts) send_forget(node, key);
+    }
     runs_.erase(found);
   });
 }
@@ -228,6 +245,7 @@ void Runs::settle(const Key& key, Run& run) {
     case Run::Aim::kRun:
       if (!run.started && all([](const Part& part) { return part.started; })) {
         run.started = true;
+        if (run.thaws > 0) frozen_.drop(key.first);
         event.kind = EventKind::kOutcome;
         tell(key, run, event, "", false);
       }
@@ -236,6 +254,9 @@ void Runs::settle(const Key& key, Run& run) {
         event.kind = EventKind::kFinished;
         tell(key, run, event, "", true);
       }
+      return;
+    case Run::Aim::kFreeze:
+      if (all([](const Part& part) { return part.frozen; })) keep_frozen(key, run);
       return;
     case Run::Aim::kStop:
       if (!gone) return;
@@ -257,8 +278,10 @@ void Runs::part_is_gone(const Key& key, Run& run, NodeId node) {
 
 // One part has failed: the others have no use any more.
 void Runs::abandon(const Key& key, Run& run, NodeId node, const std::string& why, bool own) {
+  if (run.aim == Run::Aim::kFreeze) return stop_instead(key, run);
   if (run.aim == Run::Aim::kRun) {
     run.aim = Run::Aim::kAbandon;
+    leave_frozen(key, run);
     run.own_failure = own;
     run.why = why;
     run.failed_on = node;
@@ -272,10 +295,16 @@ void Runs::abandon(const Key& key, Run& run, NodeId node, const std::string& why
 void Runs::outcome(NodeId node, const std::string& uuid, std::uint32_t epoch, std::uint32_t number,
                    const std::string& result, const std::string& why) {
   const Key key{uuid, epoch};
+  if (frozen_.outcome(node, uuid, epoch, number, result)) return;
   const auto found = runs_.find(key);
   if (found == runs_.end() || !found->second.parts.contains(node)) return;
   Run& run = found->second;
   Part& part = run.parts.at(node);
+  if (run.aim == Run::Aim::kFreeze) {
+    if (number != kFreezeNumber) return;
+    part.frozen = result == "done";
+    return part.frozen ? settle(key, run) : stop_instead(key, run);
+  }
   if (run.aim == Run::Aim::kRun) {
     if (number != run.number || part.started) return;
     if (result == "done") {
@@ -285,18 +314,12 @@ void Runs::outcome(NodeId node, const std::string& uuid, std::uint32_t epoch, st
     if (result == "refused") part.gone = true;  // nothing was begun
     return abandon(key, run, node, fmt::format("{}: {}", cluster_.nodes[node].name, why));
   }
-  const std::uint32_t awaited = run.aim == Run::Aim::kStop ? run.number : kLastNumber;
-  if (number == awaited && result == "done") part_is_gone(key, run, node);
+  if (number == stop_number(run) && result == "done") part_is_gone(key, run, node);
 }
 
 void Runs::ended(NodeId node, const std::string& uuid, std::uint32_t epoch, int rank, int code,
                  int signal, const std::string& why) {
   const Key key{uuid, epoch};
-  const auto found = runs_.find(key);
-  if (found == runs_.end()) return send_forget(node, key);
-  if (!found->second.parts.contains(node)) return;
-  Run& run = found->second;
-  Part& part = run.parts.at(node);
   std::string how;
   if (!why.empty()) {
     how = fmt::format("rank {}: {}", rank, why);
@@ -305,6 +328,12 @@ void Runs::ended(NodeId node, const std::string& uuid, std::uint32_t epoch, int 
   } else if (code != 0) {
     how = fmt::format("rank {} exited with {}", rank, code);
   }
+  if (frozen_.ended(node, uuid, epoch, how.empty() ? "a rank has ended" : how)) return;
+  const auto found = runs_.find(key);
+  if (found == runs_.end()) return send_forget(node, key);
+  if (!found->second.parts.contains(node)) return;
+  Run& run = found->second;
+  Part& part = run.parts.at(node);
   part.ends[rank] = how;
   part.started = true;  // it has been
   const bool all = part.ends.size() >= part.ranks.size();
@@ -313,66 +342,8 @@ void Runs::ended(NodeId node, const std::string& uuid, std::uint32_t epoch, int 
     const bool own = why.empty() || why == "memory limit" || why == "setup failed";
     return abandon(key, run, node, how, own);
   }
+  if (run.aim == Run::Aim::kFreeze) return stop_instead(key, run);
   settle(key, run);
-}
-
-void Runs::resume(NodeId node, const Json& runs) {
-  std::map<Key, const Json*> there;
-  for (const Json& run : runs) there[{run.at("uuid"), run.at("epoch")}] = &run;
-  for (const auto& [key, run] : there) {
-    const auto found = runs_.find(key);
-    if (found == runs_.end() || !found->second.parts.contains(node)) stop_stranger(node, *run);
-  }
-  std::vector<Key> mine;
-  for (const auto& [key, run] : runs_) {
-    if (run.parts.contains(node) && !run.told) mine.push_back(key);
-  }
-  for (const Key& key : mine) {
-    const auto found = runs_.find(key);
-    if (found == runs_.end()) continue;
-    Run& run = found->second;
-    Part& part = run.parts.at(node);
-    if (part.gone) continue;
-    const auto here = there.find(key);
-    if (run.aim != Run::Aim::kRun) {
-      send_stop(node, key, run);
-    } else if (here == there.end()) {
-      if (!part.started) {
-        if (run.number > 0) send_start(node, key, run);
-      } else {
-        part.gone = true;
-        abandon(key, run, node, fmt::format("node {} has lost it", cluster_.nodes[node].name));
-      }
-    } else if (!part.started) {
-      if (run.number > 0) send_start(node, key, run);  // answered again, not done again
-    }
-    // Ends of ranks are told by the agent once more after its welcome.
-  }
-}
-
-// A run that the controller has given up or never heard of: its ranks must not stay.
-void Runs::stop_stranger(NodeId node, const Json& run) {
-  links_.send(node, {{"op", "stop"},
-                     {"term", term_},
-                     {"uuid", run.at("uuid")},
-                     {"epoch", run.at("epoch")},
-                     {"number", kLastNumber},
-                     {"signal", "SIGTERM"},
-                     {"grace_s", 5.0}});
-}
-
-void Runs::gone(NodeId node, bool all, const std::string& why) {
-  std::vector<Key> keys;
-  for (const auto& [key, run] : runs_) keys.push_back(key);
-  for (const Key& key : keys) {
-    const auto found = runs_.find(key);
-    if (found == runs_.end()) continue;
-    Run& run = found->second;
-    if (!run.parts.contains(node) || run.parts.at(node).gone || run.told) continue;
-    if (!all && run.spec.on_controller_loss != ControllerLoss::kStop) continue;
-    run.parts.at(node).gone = true;
-    abandon(key, run, node, fmt::format("node {}: {}", cluster_.nodes[node].name, why));
-  }
 }
 
 bool Runs::signal(const std::string& uuid, int number) {

@@ -11,6 +11,7 @@
 #include "control/persist.h"
 #include "live/daemon/board.h"
 #include "live/daemon/engine.h"
+#include "live/daemon/frozen_runs.h"
 #include "live/job/job_spec.h"
 
 namespace weft::live {
@@ -24,6 +25,10 @@ struct RunsLinks {
   // `durable` is called when the event is in the journal.
   std::function<void(EventRecord, std::function<void()> durable)> post;
   std::function<Seconds()> now;  // the controller's clock
+  // Whether the node takes work; without it, all do.
+  std::function<bool(NodeId)> in_service = nullptr;
+  // None of the job's ranks are frozen any more.
+  std::function<void(JobId, const std::string& why)> frozen_gone = nullptr;
 };
 
 // Where a rank is, as far as it is known.
@@ -37,7 +42,15 @@ class Runs {
  public:
   // Requires: the cluster outlives this. `log_root`: of the ranks' output, by uuid.
   Runs(const Cluster& cluster, std::uint64_t term, std::string log_root, RunsLinks links)
-      : cluster_(cluster), term_(term), log_root_(std::move(log_root)), links_(std::move(links)) {}
+      : cluster_(cluster),
+        term_(term),
+        log_root_(std::move(log_root)),
+        links_(std::move(links)),
+        frozen_(cluster, term, {links_.send, [this](const std::string& uuid, const FrozenRun& run) {
+                                  frozen_ranks_left(uuid, run);
+                                }}) {}
+  Runs(const Runs&) = delete;
+  Runs& operator=(const Runs&) = delete;
 
   // A run that the journal knows of: the controller came back.
   void adopt(const JobView& job);
@@ -63,6 +76,12 @@ class Runs {
   // A signal to all ranks of a run.
   bool signal(const std::string& uuid, int number);
 
+  // Ranks that are held; end_frozen() asks them to save and end.
+  const FrozenRuns& frozen() const { return frozen_; }
+  void end_frozen(const std::string& uuid, const std::string& why) { frozen_.end(uuid, why); }
+  // Stops what could not be frozen in time. To be called several times a second.
+  void tick();
+
   std::size_t size() const { return runs_.size(); }
   RankPlace place_of(const std::string& uuid, int rank) const;
   // As Engine::list().
@@ -76,7 +95,7 @@ class Runs {
   struct Part {
     std::vector<Json> ranks;  // as the agent is told
     int first_rank = 0;
-    bool started = false, gone = false;
+    bool started = false, gone = false, frozen = false;
     std::map<int, std::string> ends;  // by rank: empty if it ended well, else why it did not
   };
   struct Run {
@@ -85,19 +104,23 @@ class Runs {
     JobSpec spec;
     std::string codec, sync;   // of the chosen configuration
     std::uint32_t number = 0;  // of the newest command
-    enum class Aim { kRun, kStop, kAbandon } aim = Aim::kRun;
+    enum class Aim { kRun, kFreeze, kStop, kAbandon } aim = Aim::kRun;
     bool started = false;  // the controller has been told
     bool told = false;     // its end is told, or under way to the journal
     bool was_stop_asked = false;
-    std::string why;  // it is abandoned
+    std::uint32_t thaws = 0;  // the frozen epoch whose ranks it goes on with; 0: they are new
+    bool waits = false;       // with its start, until frozen ranks are gone
+    Seconds freeze_by = 0;    // kFreeze: when it is stopped instead
+    std::string why;          // it is abandoned
     NodeId failed_on = kNoNode;
     bool own_failure = false;    // of the job, not of what runs it
     std::uint32_t failures = 0;  // of its own, before this run
     std::map<NodeId, Part> parts;
   };
 
-  Run& open(const JobView& job, const Allocation& held, std::uint32_t number);
+  Run make(const JobView& job, const Allocation& held, std::uint32_t number) const;
   void send_start(NodeId node, const Key& key, const Run& run);
+  static std::uint32_t stop_number(const Run& run);
   void send_stop(NodeId node, const Key& key, const Run& run);
   void send_forget(NodeId node, const Key& key);
   void part_is_gone(const Key& key, Run& run, NodeId node);
@@ -109,11 +132,28 @@ class Runs {
   void tell_crash(const Key& key, Run& run);
   void stop_stranger(NodeId node, const Json& run);
 
+  // runs_freeze.cc: preemption without an end.
+  static RunShape shape_of(const Run& run);
+  static FrozenRun frozen_form(const Run& run, std::uint32_t epoch);
+  void adopt_frozen(const JobView& job);
+  bool may_freeze(const Key& key, const Run& run, const JobView& job) const;
+  void freeze(const Key& key, Run& run);
+  void send_freeze(NodeId node, const Key& key);
+  void keep_frozen(const Key& key, Run& run);
+  void stop_instead(const Key& key, Run& run);
+  // How a run begins whose job has frozen ranks: with them, or after them.
+  void meet_frozen(const Key& key, Run& run);
+  // A run that was to go on with frozen ranks does not: they go too.
+  void leave_frozen(const Key& key, const Run& run);
+  void frozen_ranks_left(const std::string& uuid, const FrozenRun& run);
+  std::string frozen_where(const RunShape& shape) const;
+
   const Cluster& cluster_;
   std::uint64_t term_;
   std::string log_root_;
   RunsLinks links_;
   std::map<Key, Run> runs_;
+  FrozenRuns frozen_;
   std::map<Key, EngineRun> listed_;  // as last listed
   std::uint64_t last_change_ = 0;
 };

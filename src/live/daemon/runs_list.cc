@@ -1,5 +1,6 @@
 // The runs as others see them: a list of changes, and where a rank is.
 #include <algorithm>
+#include <set>
 
 #include "live/daemon/runs.h"
 
@@ -7,7 +8,9 @@ namespace weft::live {
 
 std::vector<EngineRun> Runs::list(std::uint64_t since) {
   using State = EngineRun::State;
+  std::set<Key> frozen;
   for (const auto& [key, run] : runs_) {
+    if (run.told && run.aim == Run::Aim::kFreeze) continue;  // below
     EngineRun& listed = listed_[key];
     const State state = run.aim != Run::Aim::kRun ? State::kStopping
                         : run.started             ? State::kRunning
@@ -15,10 +18,18 @@ std::vector<EngineRun> Runs::list(std::uint64_t since) {
     if (listed.changed > 0 && listed.state == state) continue;
     listed = {key.first, key.second, state, ++last_change_};
   }
+  for (const auto& [uuid, run] : frozen_.all()) {
+    const Key key{uuid, run.epoch};
+    frozen.insert(key);
+    EngineRun& listed = listed_[key];
+    const State state = run.state == FrozenRun::State::kEnding ? State::kStopping : State::kFrozen;
+    if (listed.changed > 0 && listed.state == state) continue;
+    listed = {uuid, run.epoch, state, ++last_change_};
+  }
   for (auto at = listed_.begin(); at != listed_.end();) {
     EngineRun& listed = at->second;
     const bool known_to_be_gone = listed.state == State::kGone && listed.changed <= since;
-    if (!runs_.contains(at->first) && listed.state != State::kGone) {
+    if (!runs_.contains(at->first) && !frozen.contains(at->first) && listed.state != State::kGone) {
       listed.state = State::kGone;
       listed.changed = ++last_change_;
     }

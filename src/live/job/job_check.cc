@@ -155,6 +155,10 @@ class Checker {
     refuse(!job_.array.ranges.empty(), "array");
     refuse(!job_.sync.empty(), "sync");
     refuse(!job_.codec.empty(), "codec");
+    if (job_.checkpoint.preempt == Preemption::kFreeze) {
+      add("checkpoint.preempt", "is freeze, which is not for services: their callers would wait",
+          {"kind", "service"});
+    }
   }
 
   void check_times() {

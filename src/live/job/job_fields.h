@@ -64,6 +64,7 @@ void visit_rules(Visitor& v, Spec& job) {
     v.signal("signal", job.checkpoint.signal);
     v.seconds("grace", job.checkpoint.grace, 86'400);
     v.text("dir", job.checkpoint.dir, kMaxPathBytes);
+    v.choice("preempt", job.checkpoint.preempt, kPreemptionNames);
   });
   v.group("share", [&] {
     v.size("memory", job.share.memory);

@@ -57,7 +57,7 @@ queue: research
 deadline: 2026-11-16T18:00:00Z
 time: 1h30m
 preemptible: false
-checkpoint: {signal: USR1, grace: 2min, dir: /ckpt}
+checkpoint: {signal: USR1, grace: 2min, dir: /ckpt, preempt: freeze}
 share: {memory: 10, percent: 50}
 bandwidth: {guarantee: 1Gb/s, limit: 10Gb/s}
 topology: {required: rack}
@@ -90,7 +90,7 @@ TEST(JobFile, ReadsEveryField) {
   EXPECT_EQ(job.deadline, (JobDeadline{JobDeadline::Kind::kAt, 1794852000}));
   EXPECT_EQ(job.time, 5400);
   EXPECT_FALSE(job.preemptible);
-  EXPECT_EQ(job.checkpoint, (CheckpointRule{"SIGUSR1", 120, "/ckpt"}));
+  EXPECT_EQ(job.checkpoint, (CheckpointRule{"SIGUSR1", 120, "/ckpt", Preemption::kFreeze}));
   EXPECT_EQ(job.share, (DeviceShareRule{10 * kGiB, 50}));
   EXPECT_EQ(job.bandwidth, (BandwidthRule{1e9 / 8, 1e10 / 8}));
   EXPECT_EQ(job.topology, (TopologyRule{Level::kRack, true}));
@@ -175,6 +175,7 @@ TEST(JobFile, RefusesWithLineValueAndLimit) {
        "run: x\nservice: {replica_policy: {max_replicas: 3}}\n", "needs target_qps_per_replica"},
       {"a service with a deadline", "run: x\nservice: {port: 1}\ndeadline: 2h\n",
        "train.yaml:3: deadline is not for services"},
+      {"a frozen service", "run: x\nkind: service\ncheckpoint: {preempt: freeze}\n", "not for"},
       {"an unset variable", "run: x\nenvs: {TOKEN: }\n", "envs.TOKEN is not one value"},
       {"a bad variable name", "run: x\nenvs: {A-B: 1}\n", "'A-B', which is no name"},
       {"a NUL in a command", "run: \"a\\0b\"\n", "job.run holds"},

@@ -135,6 +135,7 @@ inline JobSpec random_job(Random& random) {
       job.time = 0;
       job.array = {};
       job.sync = job.codec = {};
+      job.checkpoint.preempt = Preemption::kCheckpoint;
     }
     if (!job.resources.use_spot) job.resources.notice_signal.clear();
     const std::uint32_t devices = job.devices_per_node();

@@ -194,6 +194,8 @@ const Verdict kVerdicts[] = {
     {"{run: x, resources: {use_spot: True, notice_signal: SIGUSR1}}", true},
     {"{run: x, resources: {use_spot: 1}}", false},
     {"{run: x, checkpoint: {signal: usr1, grace: 90s, dir: /c}}", true},
+    {"{run: x, checkpoint: {preempt: freeze}}", true},
+    {"{run: x, checkpoint: {preempt: hibernate}}", false},
     {"{run: x, checkpoint: {signal: KILL}}", false},
     {"{run: x, checkpoint: {grace: soon}}", false},
     {"{run: x, time: 1h30m}", true},

@@ -34,10 +34,14 @@ struct JobResources {
   bool operator==(const JobResources&) const = default;
 };
 
+// How a policy's stop is carried out: by the signal, or by holding the ranks where they are.
+enum class Preemption : std::uint8_t { kCheckpoint, kFreeze };
+
 struct CheckpointRule {
   std::string signal = "SIGTERM";  // asks for a checkpoint and an end
   Seconds grace = 30;              // from the signal to SIGKILL
   std::string dir;
+  Preemption preempt = Preemption::kCheckpoint;
   bool operator==(const CheckpointRule&) const = default;
 };
 
@@ -158,6 +162,7 @@ struct JobSpec {
 inline constexpr const char* kKindNames[] = {"training", "service", "task"};
 inline constexpr const char* kLevelNames[] = {"node", "leaf", "rack", "pod", "cluster"};
 inline constexpr const char* kConditionNames[] = {"ok", "any", "failed"};
+inline constexpr const char* kPreemptionNames[] = {"checkpoint", "freeze"};
 inline constexpr const char* kHangActionNames[] = {"report", "restart"};
 inline constexpr const char* kControllerLossNames[] = {"continue", "stop"};
 
