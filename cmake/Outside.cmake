@@ -83,6 +83,10 @@ function(weft_live_tests)
       COMMAND "${WEFT_PYTHON}" "${CMAKE_SOURCE_DIR}/tests/crash/kill_drill.py"
               --weft $<TARGET_FILE:weft> --kills 100 --seed 7 --json)
     set_tests_properties(crash.kill_drill PROPERTIES LABELS live TIMEOUT 600)
+    add_test(NAME crash.freeze_drill
+      COMMAND "${WEFT_PYTHON}" "${CMAKE_SOURCE_DIR}/tests/crash/kill_drill.py"
+              --weft $<TARGET_FILE:weft> --kills 40 --seed 3 --freeze --json)
+    set_tests_properties(crash.freeze_drill PROPERTIES LABELS live TIMEOUT 400)
     add_test(NAME crash.fault_drill
       COMMAND "${WEFT_PYTHON}" "${CMAKE_SOURCE_DIR}/tests/crash/fault_drill.py"
         --weft "$<TARGET_FILE:weft>" --stop 3)

@@ -4,7 +4,8 @@
 A real `weft up` with two nodes. Measured from the moment at which the submission is sent, so the
 figures hold two durable records, the decision, the agents and the shell's start; the time from the
 answer (the job is on the disk) is printed too. The job that is in the way ignores its signal, so
-that it uses up its 100 ms of grace. The time of a plain write and fdatasync on the same disk stands
+that it uses up its 100 ms of grace; then once more with a job that is frozen instead, and how long it takes
+until that one counts on after the winner's end. The time of a plain write and fdatasync on the same disk stands
 beside.
 """
 import argparse
@@ -50,14 +51,14 @@ class Cluster:
     def state(self, uuid):
         return self.ask("GET", f"/v1/jobs/{uuid}")["state"]
 
-    def submit(self, run, priority):
+    def submit(self, run, priority, preempt="checkpoint"):
         """The job, when it was sent and when answered, and where its ranks write their times."""
         self.number += 1
         out = os.path.join(self.store, f"stamp{self.number}")
         spec = {"v": 1, "name": f"job{self.number}", "run": STAMP + run, "workdir": "/",
                 "envs": {"OUT": out}, "num_nodes": RANKS, "priority": priority,
                 "resources": {"accelerators": [{"type": "", "count": 1}]},
-                "checkpoint": {"grace_s": GRACE_S}}
+                "checkpoint": {"grace_s": GRACE_S, "preempt": preempt}}
         sent = time.time()
         uuid = self.ask("POST", "/v1/jobs", {"spec": spec})["jobs"][0]["uuid"]
         return uuid, sent, time.time(), out
@@ -102,6 +103,32 @@ def preemptions(cluster, count):
     return sorted(times)
 
 
+def frozen_preemptions(cluster, count):
+    """The same with a loser that is frozen, and seconds from the winner's end to the loser's next line."""
+    loser, _, _, out = cluster.submit(
+        "while :; do echo $EPOCHREALTIME > $OUT.beat.$RANK; sleep 0.01; done", 0, "freeze")
+    cluster.last_stamp(out)
+    beat = f"{out}.beat.0"
+    cluster.until(lambda: os.path.exists(beat))
+
+    def last_beat():
+        with open(beat) as file:
+            return float(file.read() or 0)
+
+    times, back = [], []
+    for _ in range(count):
+        cluster.until(lambda: cluster.state(loser) == "running")
+        winner, sent, _, stamp = cluster.submit("true", 1)
+        ran = cluster.last_stamp(stamp)
+        times.append(ran - sent)
+        cluster.until(lambda: last_beat() > ran)
+        back.append(last_beat() - ran)
+        cluster.until(lambda: cluster.state(winner) == "finished")
+    assert cluster.ask("GET", f"/v1/jobs/{loser}")["restarts"] == count
+    cluster.ask("POST", f"/v1/jobs/{loser}/cancel")
+    return sorted(times), sorted(back)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--weft", default="build/release/weft")
@@ -116,13 +143,15 @@ def main():
         raw = raw_syncs(store, 100)
         started, placed = starts(cluster, a.starts)
         preempted = preemptions(cluster, a.preemptions)
+        frozen, thawed = frozen_preemptions(cluster, a.preemptions)
         raw = sorted(raw + raw_syncs(store, 100))
     finally:
         cluster.end()
         shutil.rmtree(store, ignore_errors=True)
     result = {}
     for name, times in [("raw_fdatasync", raw), ("submit_to_exec", started),
-                        ("answer_to_exec", placed), ("preempt_to_exec", preempted)]:
+                        ("answer_to_exec", placed), ("preempt_to_exec", preempted),
+                        ("freeze_to_exec", frozen), ("winner_to_thawed", thawed)]:
         result[f"{name}_p50_ms"] = at(times, 0.5)
         result[f"{name}_p95_ms"] = at(times, 0.95)
     print(json.dumps(result) if a.json else

@@ -7,6 +7,8 @@ submitted, and then checks what must hold whatever was killed:
   overlaps     ranks of two epochs of one job that lived at the same time
   stuck        acknowledged jobs that did not end in time after the last kill
 
+With --freeze jobs of different priorities preempt each other by freezing.
+
 Jobs write down themselves when they lived. Only processes of the drill's own store are killed.
 """
 import argparse
@@ -67,8 +69,9 @@ def children_of(pid):
 
 
 class Cluster:
-    def __init__(self, weft, store, lease):
-        self.words = [weft, "up", "--cluster", "2x2", "--store", store, "--lease", str(lease)]
+    def __init__(self, weft, store, lease, policy):
+        self.words = [weft, "up", "--cluster", "2x2", "--store", store, "--lease", str(lease),
+                      "--policy", policy]
         self.store, self.daemon, self.starts = store, None, 0
         self.log = open(os.path.join(store, "drill.log"), "ab")
 
@@ -114,7 +117,7 @@ class Cluster:
                 pass
 
 
-def submitter(store, ledger, stop, acknowledged, refused, dice, most_waiting):
+def submitter(store, ledger, stop, acknowledged, refused, dice, most_waiting, freeze):
     number = 0
     while not stop.is_set():
         spec = {"v": 1, "name": f"job{number}", "run": RUN.format(steps=dice.randint(4, 30)),
@@ -122,6 +125,9 @@ def submitter(store, ledger, stop, acknowledged, refused, dice, most_waiting):
                 "resources": {"accelerators": [{"type": "", "count": dice.choice([1, 1, 2])}]},
                 "num_nodes": 1, "retries": {"max": 1000}, "checkpoint": {"grace_s": 0.1},
                 "on_controller_loss": dice.choice(["continue", "stop"])}
+        if freeze:
+            spec["checkpoint"]["preempt"] = dice.choice(["freeze", "freeze", "checkpoint"])
+            spec["priority"] = dice.randint(0, 3)
         if spec["resources"]["accelerators"][0]["count"] == 2 and dice.random() < 0.5:
             spec["num_nodes"] = 2
             spec["resources"]["accelerators"][0]["count"] = 1
@@ -190,6 +196,7 @@ def main():
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lease", type=float, default=1)
+    parser.add_argument("--freeze", action="store_true", help="preempt each other by freezing")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--keep", action="store_true", help="leave the store for a look")
     a = parser.parse_args()
@@ -198,11 +205,12 @@ def main():
     ledger = os.path.join(store, "ledger")
     os.mkdir(ledger)
     os.chmod(ledger, 0o777)
-    cluster = Cluster(os.path.abspath(a.weft), store, a.lease)
+    cluster = Cluster(os.path.abspath(a.weft), store, a.lease,
+                      "priority" if a.freeze else "backfill")
     cluster.up()
     stop, acknowledged, refused = threading.Event(), [], []
     thread = threading.Thread(target=submitter, args=(
-        store, ledger, stop, acknowledged, refused, random.Random(a.seed + 1), 8))
+        store, ledger, stop, acknowledged, refused, random.Random(a.seed + 1), 8, a.freeze))
     thread.start()
     killed = {}
     done = 0
