@@ -35,7 +35,9 @@ class AgentExec : public testing::Test {
  protected:
   AgentExec() {
     controller.wait({{"op", "hello"}});
-    controller.send(node.order("a", "echo $$ >$T/rank; exec sleep 1000"));
+    AgentJson order = node.order("a", "echo $$ >$T/rank; exec sleep 1000");
+    order["environment"]["PATH"] = "/usr/bin:/bin";  // where everybody may look
+    controller.send(order);
     EXPECT_EQ(controller.wait({{"op", "outcome"}, {"uuid", "a"}, {"number", 1}})["result"], "done");
   }
   // The process of the command and its helper.

@@ -22,6 +22,7 @@ namespace weft::live {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
+constexpr const char* kGoesDown = "the cluster goes down";
 constexpr Seconds kDrainMargin = 5;  // beyond the longest grace of a job
 
 // Fails if another process has it.
@@ -251,20 +252,23 @@ void Daemon::drain(const std::atomic<bool>& stop_now) {
     record.event.job = job;
     record.event.epoch = epoch;
     record.event.node = node;
-    record.why = "the cluster goes down";
+    record.why = kGoesDown;
     brain_->post(std::move(record));
   };
   // Until its agent is welcomed again.
   for (NodeId id = 0; id < cluster_.nodes.size(); ++id) {
     if (board_->node(id).in_service) post(EventKind::kNodeNotice, kNoJob, 0, id);
   }
-  const auto holds = [](const JobView& v) { return !v.held.empty() && !has_ended(v.standing); };
+  const auto holds = [](const JobView& v) {
+    return (!v.held.empty() || v.frozen_epoch > 0) && !has_ended(v.standing);
+  };
   Seconds patience = kDrainMargin;
   for (const JobView& job : board_->jobs(holds)) {
     const auto spec = spec_from_json(nlohmann::json::parse(job.identity.spec, nullptr, false));
     if (spec.ok()) patience = std::max(patience, spec->checkpoint.grace + kDrainMargin);
-    post(EventKind::kEvict, job.id, job.epoch, kNoNode);
+    if (!job.held.empty()) post(EventKind::kEvict, job.id, job.epoch, kNoNode);
   }
+  fleet_->end_frozen(kGoesDown);
   const std::int64_t begin = monotonic_ns();
   const auto passed = [&] { return 1e-9 * static_cast<double>(monotonic_ns() - begin); };
   while (board_->any(holds) && passed() < patience && !stops_now_ && !stop_now && !over_) {

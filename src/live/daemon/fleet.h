@@ -65,6 +65,8 @@ class Fleet : public Engine {
   void fence(NodeId node, const std::string& why);
   // The node will be taken away at that time of the controller's clock.
   void leave(NodeId node, Seconds at);
+  // No ranks are held frozen any more: they save and end.
+  void end_frozen(const std::string& why);
   std::vector<AgentView> agents();
 
   // A command beside a rank of a job (execs.h).

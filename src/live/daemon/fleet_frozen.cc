@@ -40,6 +40,12 @@ void Fleet::end_frozen_on(NodeId node, const std::string& why) {
   for (const std::string& uuid : there) runs_->end_frozen(uuid, why);
 }
 
+void Fleet::end_frozen(const std::string& why) {
+  reactor_->post([this, why] {
+    for (NodeId id = 0; brain_ != nullptr && id < links_.size(); ++id) end_frozen_on(id, why);
+  });
+}
+
 // How much longer a start of the job may take because frozen ranks end first.
 Seconds Fleet::frozen_grace_s(const std::string& uuid) const {
   const FrozenRun* run = runs_->frozen().find(uuid);
