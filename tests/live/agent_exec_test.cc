@@ -135,6 +135,18 @@ TEST_F(AgentExec, EndsWithItsRank) {
   EXPECT_EQ(controller.wait(ended('1'))["signal"], SIGKILL);
 }
 
+TEST_F(AgentExec, EndsWhenItsRankIsFrozen) {
+  const auto [main, helper] = stay('1');
+  controller.send({{"op", "freeze"}, {"uuid", "a"}, {"epoch", 1}, {"number", 2}});
+  EXPECT_EQ(controller.wait({{"op", "outcome"}, {"uuid", "a"}, {"number", 2}})["result"], "done");
+  controller.send({{"op", "thaw"}, {"uuid", "a"}, {"epoch", 1}, {"number", 3}});
+  EXPECT_EQ(controller.wait({{"op", "outcome"}, {"uuid", "a"}, {"number", 3}})["result"], "done");
+  EXPECT_EQ(controller.wait(ended('1'))["why"], "rank 0 is frozen");
+  EXPECT_FALSE(lives(main));
+  EXPECT_FALSE(lives(helper));
+  EXPECT_TRUE(lives(told(node, "rank"))) << "which goes on";
+}
+
 TEST_F(AgentExec, EndsWithItsController) {
   const auto [main, helper] = stay('1');
   controller.hang_up();

@@ -202,8 +202,11 @@ bool NodeExecs::kill(const RunKey& key, int rank, const std::string& why) {
   for (auto& [id, exec] : execs_) {
     if (exec.key != key || exec.rank != rank || exec.end) continue;
     any = true;
-    if (exec.why.empty()) exec.why = why;
     tell(exec, {{"do", "kill"}, {"why", why}});
+    if (!exec.why.empty()) continue;
+    exec.why = why;
+    // Its keeper may need a while, in which none of it is to run on.
+    for (const pid_t process : marked_processes(exec_mark(id))) ::kill(process, SIGKILL);
   }
   return any;
 }

@@ -21,7 +21,8 @@ std::string RunTable::exec_refusal(const RunKey& key, int number) {
   if (rank->end || rank->sweeping) return fmt::format("rank {} has ended", number);
   if (run->stopping) return fmt::format("rank {} is being stopped", number);
   if (!rank->executed) return fmt::format("rank {} is still starting", number);
-  if (rank->frozen) return fmt::format("rank {} is frozen", number);
+  const bool freezing = run->op == "freeze" && run->result != "refused" && run->result != "failed";
+  if (rank->frozen || freezing) return fmt::format("rank {} is frozen", number);
   return "";
 }
 

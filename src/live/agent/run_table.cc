@@ -330,6 +330,8 @@ void RunTable::freeze(Run& run, bool frozen) {
   }
   run.measured_at_ns = 0;  // what it uses counts from when it goes on
   for (auto& [number, rank] : run.ranks) {
+    // Others may get its devices, and what goes on beside it would be in their way.
+    if (frozen) execs_->kill(run.order.key, number, fmt::format("rank {} is frozen", number));
     if (!rank.end && rank.frozen != frozen) tell(rank, {{"do", frozen ? "freeze" : "thaw"}});
   }
   conclude(run);
