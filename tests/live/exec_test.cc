@@ -180,7 +180,9 @@ TEST_F(Exec, HasATerminalOnRequest) {
   ASSERT_EQ(ioctl(master, TIOCSWINSZ, &size), 0);
   type("while [ \"$(stty size)\" != '44 99' ]; do sleep 0.05; done; echo now-$((40+4))-rows\r");
   EXPECT_TRUE(comes("now-44-rows")) << seen;
-  type("sleep 1000\r\x03");
+  type("sh -c 'echo asleep-$((1+1)); exec sleep 1000'\r");
+  EXPECT_TRUE(comes("asleep-2")) << seen;  // before, the key would reach the shell
+  type("\x03");
   type("echo still-$((1+1))-here; exit 5\r");
   EXPECT_TRUE(comes("still-2-here")) << seen << "\nthe key for an interrupt is the command's";
   int status = 0;
