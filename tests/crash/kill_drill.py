@@ -123,7 +123,9 @@ def submitter(store, ledger, stop, acknowledged, refused, dice, most_waiting, fr
         spec = {"v": 1, "name": f"job{number}", "run": RUN.format(steps=dice.randint(4, 30)),
                 "workdir": "/", "envs": {"LEDGER": ledger},
                 "resources": {"accelerators": [{"type": "", "count": dice.choice([1, 1, 2])}]},
-                "num_nodes": 1, "retries": {"max": 1000}, "checkpoint": {"grace_s": 0.1},
+                "num_nodes": 1, "checkpoint": {"grace_s": 0.1},
+                # Killed more often than it would be worth to wait longer and longer for.
+                "retries": {"max": 1000, "backoff_s": 0.5, "max_backoff_s": 2},
                 "on_controller_loss": dice.choice(["continue", "stop"])}
         if freeze:
             spec["checkpoint"]["preempt"] = dice.choice(["freeze", "freeze", "checkpoint"])
