@@ -1,10 +1,8 @@
 #include "agent_command.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,25 +48,6 @@ std::string own_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "node";
 }
 
-// The address from which this machine reaches the controller: so others reach ranks of it.
-std::string own_address(const std::string& controller) {
-  const auto there = runtime::resolve(controller);
-  if (!there.ok()) return "";
-  const int descriptor = socket(there->storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return "";
-  sockaddr_storage own = {};
-  socklen_t size = sizeof own;
-  char host[NI_MAXHOST] = {};
-  // Of datagrams nothing is sent by connecting.
-  const bool known =
-      connect(descriptor, reinterpret_cast<const sockaddr*>(&there->storage), there->size) == 0 &&
-      getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
-      getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host, nullptr, 0,
-                  NI_NUMERICHOST) == 0;
-  close(descriptor);
-  return known && !live::is_loopback(fmt::format("{}:1", host)) ? host : "";
-}
-
 // Trades the invitation of WEFT_TOKEN_FILE for the cluster's secret, which is kept in the folder:
 // an agent that starts again there asks nobody.
 Status join(AgentArguments& a) {
@@ -106,7 +85,7 @@ Status join(AgentArguments& a) {
     if (!kept.ok()) return kept.error();
     a.controller = kept->substr(0, kept->find('\n'));
   }
-  if (a.wishes.reach.address.empty()) a.wishes.reach.address = own_address(a.controller);
+  if (a.wishes.reach.address.empty()) a.wishes.reach.address = live::address_towards(a.controller);
   return {};
 }
 

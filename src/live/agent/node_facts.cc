@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "runtime/net/socket.h"
 
 namespace weft::live {
 namespace {
@@ -165,6 +169,25 @@ Result<NodeFacts> discover_node(const NodeWishes& wishes) {
     }
   }
   return facts;
+}
+
+std::string address_towards(const std::string& there) {
+  const auto address = runtime::resolve(there);
+  if (!address.ok()) return "";
+  const int descriptor = socket(address->storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return "";
+  sockaddr_storage own = {};
+  socklen_t size = sizeof own;
+  char host[NI_MAXHOST] = {};
+  // Of datagrams nothing is sent by connecting.
+  const bool known = connect(descriptor, reinterpret_cast<const sockaddr*>(&address->storage),
+                             address->size) == 0 &&
+                     getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+                     getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host,
+                                 nullptr, 0, NI_NUMERICHOST) == 0;
+  close(descriptor);
+  const std::string text = known ? host : "";
+  return text == "::1" || text.starts_with("127.") ? "" : text;
 }
 
 nlohmann::json to_json(const NodeDevice& device) {

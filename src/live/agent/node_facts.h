@@ -52,6 +52,10 @@ Result<NodeFacts> discover_node(const NodeWishes& wishes);
 
 Result<std::vector<int>> parse_cpu_list(const std::string& text);
 
+// The address from which this machine reaches host:port, by which others reach it in turn; empty:
+// not known, or nobody else does.
+std::string address_towards(const std::string& there);
+
 nlohmann::json to_json(const NodeDevice& device);
 
 }  // namespace weft::live

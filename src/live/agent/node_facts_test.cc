@@ -41,5 +41,11 @@ TEST(NodeFacts, WishesComeBeforeWhatIsFound) {
   }
 }
 
+TEST(NodeFacts, OthersDoNotReachAMachineAtItsLoopbackAddress) {
+  for (const char* there : {"127.0.0.1:7777", "[::1]:7777", "localhost:7777", "", "no port", ":"}) {
+    EXPECT_EQ(address_towards(there), "") << there;
+  }
+}
+
 }  // namespace
 }  // namespace weft::live

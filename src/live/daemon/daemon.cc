@@ -96,6 +96,23 @@ int Daemon::kept_port() const {
   return kept.ok() ? std::atoi(kept->c_str()) : 0;
 }
 
+Status Daemon::open_fleet(const DaemonOptions& options) {
+  FleetOptions fleet;
+  fleet.address =
+      options.agents_at.empty() ? fmt::format("127.0.0.1:{}", kept_port()) : options.agents_at;
+  fleet.encrypt = !is_loopback(fleet.address);
+  fleet.secret = secret_;
+  fleet.lease_s = options.lease_s;
+  fleet.suspect_s = std::min(3.0, options.lease_s);
+  fleet.log_root = path_in(store_, "logs");
+  fleet.reclaim_idle_s = options.reclaim_idle_s;
+  auto opened = Fleet::open(cluster_, fleet);
+  if (!opened.ok()) return opened.error();
+  fleet_ = std::move(*opened);
+  agents_near_ = nearest(fleet.address, fleet_->port());
+  return write_file_atomically(path_in(store_, "port"), std::to_string(fleet_->port()));
+}
+
 Status Daemon::open(DaemonOptions options) {
   store_ = std::filesystem::absolute(options.store).lexically_normal().string();
   while (store_.size() > 1 && store_.back() == '/') store_.pop_back();
@@ -113,23 +130,7 @@ Status Daemon::open(DaemonOptions options) {
   journal_ = std::move(*journal);
   if (const Status chosen = choose_policy(options); !chosen.ok()) return chosen;
   board_ = std::make_unique<Board>(cluster_);
-  FleetOptions fleet;
-  fleet.address =
-      options.agents_at.empty() ? fmt::format("127.0.0.1:{}", kept_port()) : options.agents_at;
-  fleet.encrypt = !is_loopback(fleet.address);
-  fleet.secret = secret_;
-  fleet.lease_s = options.lease_s;
-  fleet.suspect_s = std::min(3.0, options.lease_s);
-  fleet.log_root = path_in(store_, "logs");
-  fleet.reclaim_idle_s = options.reclaim_idle_s;
-  auto opened = Fleet::open(cluster_, fleet);
-  if (!opened.ok()) return opened.error();
-  fleet_ = std::move(*opened);
-  agents_near_ = nearest(fleet.address, fleet_->port());
-  const Status kept =
-      write_file_atomically(path_in(store_, "port"), std::to_string(fleet_->port()));
-  if (!kept.ok()) return kept;
-
+  if (const Status opened = open_fleet(options); !opened.ok()) return opened;
   if (const Status recovered = recover(options); !recovered.ok()) return recovered;
   journal_->begin(
       [this](const Error& why) {

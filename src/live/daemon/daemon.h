@@ -84,6 +84,7 @@ class Daemon {
   Daemon() = default;
   Status open(DaemonOptions options);
   Status open_secret();
+  Status open_fleet(const DaemonOptions& options);
   Status recover(const DaemonOptions& options);
   void give_up_failed(const EventRecord& record);
   Status choose_policy(DaemonOptions& options);
