@@ -35,7 +35,8 @@ ALLOWED, MOST_WORSE = 0.01, 3
 def supported(task):
     """Every pair that Weft claims to support."""
     warm_up = WARM_UP * (task.examples // task.batch)
-    late = [("efsign", "momentum"), ("topk", "momentum"), ("powersgd", "momentum"),
+    topk = f"topk:rate={task.share}"
+    late = [("efsign", "momentum"), (topk, "momentum"), ("powersgd", "momentum"),
             (f"dgc:rate=0.01,warmup={warm_up}", "sgd")]
     return (
         [f"{codec}/bsp@adamw" for codec in ("fp16", "bf16", "int8", "qsgd", "thc")]
@@ -43,7 +44,7 @@ def supported(task):
         + [f"{codec}/{sync}@adamw" for sync in ("local:period=8", task.diloco)
            for codec in ("none", "int8", "int4")]
         + [f"{codec}/{sync}@{optimizer}" for sync in ("ssp:bound=3", "asp")
-           for codec, optimizer in (("none", "adamw"), ("int8", "adamw"), ("topk", "momentum"))]
+           for codec, optimizer in (("none", "adamw"), ("int8", "adamw"), (topk, "momentum"))]
     )
 
 
