@@ -68,8 +68,10 @@ Status join(AgentArguments& a) {
     DaemonClient client("");
     const auto answer = client.ask("POST", "/v1/nodes/" + in_path(a.wishes.node) + "/join");
     if (!answer.ok()) return answer.error();
-    const auto secret = runtime::Secret::from_hex(answer->value("secret", ""));
-    const int port = answer->value("port", 0);
+    const nlohmann::json told = answer->value("secret", nlohmann::json());
+    const nlohmann::json at_port = answer->value("port", nlohmann::json());
+    const auto secret = runtime::Secret::from_hex(told.is_string() ? told.get<std::string>() : "");
+    const int port = at_port.is_number_integer() ? at_port.get<int>() : 0;
     if (!secret.ok() || port < 1 || port > 65535) {
       return Error{ErrorKind::kInvalidInput, "the daemon's answer names no secret and port", ""};
     }

@@ -25,6 +25,14 @@ Json view_of_token(const Token& token) {
 
 constexpr std::uint32_t kNobody = 65534;  // as whom nothing is ever run
 
+// A new token with its secret, which nobody can be told again.
+ApiAnswer shown_once(const Result<Tokens::Made>& made) {
+  if (!made.ok()) return error_answer(503, made.error().text());
+  Json view = view_of_token(made->token);
+  view["token"] = made->secret;
+  return json_answer(201, view);
+}
+
 struct Wish {
   Caller caller;
   Seconds lasts_s = 0;  // 0: for ever
@@ -71,10 +79,7 @@ void create_token(ApiParts& parts, const ApiCall& call) {
   const Seconds now = static_cast<Seconds>(std::time(nullptr));
   const auto made =
       parts.tokens.create(wish->caller, now, wish->lasts_s > 0 ? now + wish->lasts_s : 0);
-  if (!made.ok()) return call.answer(error_answer(503, made.error().text()));
-  Json view = view_of_token(made->token);
-  view["token"] = made->secret;
-  call.answer(json_answer(201, view));
+  call.answer(shown_once(made));
 }
 
 void list_tokens(ApiParts& parts, const ApiCall& call) {
@@ -116,10 +121,7 @@ void invite_node(ApiParts& parts, const ApiCall& call) {
   const auto now = static_cast<Seconds>(std::time(nullptr));
   Caller node{kNobody, kNobody, parts.cluster.nodes[call.node].name, Role::kNode};
   const auto made = parts.tokens.create(node, now, now + static_cast<Seconds>(lasts));
-  if (!made.ok()) return call.answer(error_answer(503, made.error().text()));
-  Json view = view_of_token(made->token);
-  view["token"] = made->secret;
-  call.answer(json_answer(201, view));
+  call.answer(shown_once(made));
 }
 
 void join_node(ApiParts& parts, const ApiCall& call) {
