@@ -24,6 +24,7 @@ struct DemoArguments {
   std::string report = "demo-report.html", folder;
   bool json = false;
   std::uint64_t seed = 0;  // 0: another each time
+  std::size_t equal = 0;   // runs of fifo instead of one of each kind
 };
 
 int refuse(const Error& error) {
@@ -96,8 +97,11 @@ Result<DemoSummary> run_all(const DemoArguments& a, const std::string& folder) {
   summary.seed = a.seed != 0 ? a.seed : static_cast<std::uint64_t>(monotonic_ns()) % 1'000'000;
   fmt::print(stderr, "the moments at which ranks die have seed {}\n", summary.seed);
   Calibration calibration;
-  for (const DemoStyle& style : demo_styles()) {
-    const std::string place = path_in(folder, style.name);
+  const std::size_t runs = a.equal > 0 ? a.equal : demo_styles().size();
+  for (std::size_t i = 0; i < runs; ++i) {
+    const DemoStyle& style = demo_styles()[a.equal > 0 ? 0 : i];
+    const std::string place =
+        path_in(folder, a.equal > 0 ? fmt::format("{}-{}", style.name, i + 1) : style.name);
     auto cluster = DemoCluster::start(place, summary.park, style.policy);
     if (!cluster.ok()) return cluster.error();
     if (summary.runs.empty()) {
@@ -109,7 +113,7 @@ Result<DemoSummary> run_all(const DemoArguments& a, const std::string& folder) {
     }
     LiveTable table(style.name, a.json);
     auto run = demo_run(**cluster, style, summary.park, calibration, place,
-                        summary.seed + summary.runs.size(),
+                        summary.seed + (a.equal > 0 ? 0 : i),
                         [&](const Json& jobs, Seconds now) { table.show(jobs, now); });
     if (!run.ok()) return run.error();
     summary.runs.push_back(std::move(*run));
@@ -156,6 +160,9 @@ Verb add_demo_command(CLI::App& app) {
   verb->add_flag("--json", a->json, "print JSON");
   verb->add_option("--seed", a->seed, "of the moments at which ranks die (another each time)")
       ->check(whole_number_from(0, 1'000'000));
+  verb->add_option("--equal-runs", a->equal,
+                   "run fifo so many times alike instead, and print how far its times spread")
+      ->check(whole_number_from(2, 20));
   verb->footer(
       "Takes about five minutes. As root, nodes have networks of their own and fixed shares of "
       "the\n"

@@ -154,6 +154,19 @@ TEST(DemoReport, SaysWhatCameOfIt) {
   EXPECT_EQ(page.find("http"), std::string::npos);  // it fetches nothing
 }
 
+TEST(DemoReport, EqualRunsShowHowFarTheySpread) {
+  DemoSummary summary = summary_of_two();
+  EXPECT_FALSE(summary.equal_runs());
+  EXPECT_FALSE(demo_json(summary).contains("spread_pct"));
+  summary.runs[1].name = "fifo";  // 20 s and 10 s: each a third from 15
+  EXPECT_TRUE(summary.equal_runs());
+  EXPECT_NEAR(summary.spread_pct(), 100.0 / 3, 1e-9);
+  EXPECT_NEAR(summary.spread_pct("lm"), 100.0 / 3, 1e-9);
+  EXPECT_NEAR(demo_json(summary).at("spread_pct").get<double>(), 100.0 / 3, 1e-9);
+  EXPECT_NE(demo_verdict(summary).find("2 equal runs are 33.3 %"), std::string::npos);
+  EXPECT_NE(demo_table(summary).find("33.3 %"), std::string::npos);
+}
+
 TEST(DemoReport, AJobThatFailedIsNotWell) {
   DemoSummary summary = summary_of_two();
   summary.runs[0].jobs[0].state = "failed";

@@ -12,9 +12,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kSays[] = {"fifo, plain DDP", "Weft's placement, plain DDP",
-                                 "Weft: placement, codec and sync together"};
-constexpr const char* kColors[] = {"#9aa7b5", "#5b8fd0", "#2f7d4a"};
+struct Look {
+  const char *run, *head, *says, *color;
+};
+constexpr Look kLooks[] = {
+    {"fifo", "fifo, plain DDP", "fifo, plain DDP", "#9aa7b5"},
+    {"placed", "placed, plain DDP", "Weft's placement, plain DDP", "#5b8fd0"},
+    {"weft", "weft", "Weft: placement, codec and sync together", "#2f7d4a"},
+};
+
+const Look& look_of(const DemoResult& run) {
+  return *std::find_if(std::begin(kLooks), std::end(kLooks) - 1,
+                       [&](const Look& look) { return look.run == run.name; });
+}
 
 constexpr const char* kOwnStyle = R"(
 .verdict { font-size: 17px; color: #1c2128; }
@@ -67,8 +77,8 @@ std::string timeline(const DemoResult& run, const char* color, Seconds longest) 
 
 std::string page_table(const DemoSummary& summary) {
   std::string head = "<tr><th class=\"left\">job</th>", second = "<tr><th></th>", body;
-  for (std::size_t i = 0; i < summary.runs.size(); ++i) {
-    head += fmt::format("<th colspan=\"4\" class=\"begin\">{}</th>", kSays[i]);
+  for (const DemoResult& run : summary.runs) {
+    head += fmt::format("<th colspan=\"4\" class=\"begin\">{}</th>", look_of(run).says);
     second += "<th class=\"begin\">predicted</th><th>measured</th><th>error</th><th>last loss</th>";
   }
   for (const DemoJob& job : demo_jobs()) {
@@ -94,6 +104,28 @@ std::string page_table(const DemoSummary& summary) {
 
 }  // namespace
 
+double DemoSummary::spread_pct(const std::string& job) const {
+  double sum = 0, count = 0;
+  for (const DemoJob& each : demo_jobs()) {
+    if (!job.empty() && each.name != job) continue;
+    double mean = 0, n = 0;
+    for (const DemoResult& run : runs) {
+      const DemoOutcome* row = of(run, each.name);
+      if (row == nullptr || !row->finished()) continue;
+      mean += row->measured();
+      ++n;
+    }
+    mean /= std::max(n, 1.0);
+    for (const DemoResult& run : runs) {
+      const DemoOutcome* row = of(run, each.name);
+      if (row == nullptr || !row->finished()) continue;
+      sum += std::abs(row->measured() - mean) / mean;
+      ++count;
+    }
+  }
+  return count > 0 ? 100 * sum / count : 0;
+}
+
 bool DemoSummary::all_well() const {
   return std::all_of(runs.begin(), runs.end(),
                      [](const DemoResult& r) { return r.all_finished(); });
@@ -101,14 +133,14 @@ bool DemoSummary::all_well() const {
 
 std::string demo_table(const DemoSummary& summary) {
   std::string text = fmt::format("{:<10}", "");
-  for (const char* says : {"fifo, plain DDP", "placed, plain DDP", "weft"}) {
-    text += fmt::format("   {:^29}", says);
+  for (const DemoResult& run : summary.runs) {
+    text += fmt::format("   {:^29}", look_of(run).head);
   }
   text += fmt::format("\n{:<10}", "job");
   for (std::size_t i = 0; i < summary.runs.size(); ++i) {
     text += fmt::format("   {:>9} {:>9} {:>9}", "predicted", "measured", "error");
   }
-  text += "  chosen\n";
+  text += summary.equal_runs() ? "  spread\n" : "  chosen\n";
   for (const DemoJob& job : demo_jobs()) {
     text += fmt::format("{:<10}", job.name);
     std::string how;
@@ -122,6 +154,7 @@ std::string demo_table(const DemoSummary& summary) {
                           row->error_pct());
       how = row->how;
     }
+    if (summary.equal_runs()) how = fmt::format("{:.1f} %", summary.spread_pct(job.name));
     text += "  " + how + "\n";
   }
   text += fmt::format("{:<10}", "mean");
@@ -129,11 +162,21 @@ std::string demo_table(const DemoSummary& summary) {
     text +=
         fmt::format("   {:>9} {:>7.1f} s {:>7.1f} %", "", run.mean_time(), run.mean_error_pct());
   }
+  if (summary.equal_runs()) text += fmt::format("  {:.1f} %", summary.spread_pct());
   return text + "\n";
 }
 
 std::string demo_verdict(const DemoSummary& summary) {
   if (!summary.all_well()) return "verdict: not every job finished; see above";
+  if (summary.equal_runs()) {
+    double error = 0;
+    for (const DemoResult& run : summary.runs) error += run.mean_error_pct();
+    return fmt::format(
+        "verdict: times of a job in {} equal runs are {:.1f} % from their mean on average; "
+        "predictions are off by {:.1f} %",
+        summary.runs.size(), summary.spread_pct(),
+        error / static_cast<double>(summary.runs.size()));
+  }
   std::string text = fmt::format(
       "verdict: jobs end {:.2f}x as fast as under fifo with plain DDP, {:.2f}x by placement alone; "
       "predictions are off by {:.1f} % (fifo) and {:.1f} % (weft) on average",
@@ -155,8 +198,7 @@ std::string demo_verdict(const DemoSummary& summary) {
 
 Json demo_json(const DemoSummary& summary) {
   Json runs = Json::array();
-  for (std::size_t i = 0; i < summary.runs.size(); ++i) {
-    const DemoResult& run = summary.runs[i];
+  for (const DemoResult& run : summary.runs) {
     Json jobs = Json::array();
     for (const DemoOutcome& row : run.jobs) {
       jobs.push_back({{"job", row.job},
@@ -169,19 +211,21 @@ Json demo_json(const DemoSummary& summary) {
                       {"loss", row.loss}});
     }
     runs.push_back({{"run", run.name},
-                    {"what", kSays[i]},
+                    {"what", look_of(run).says},
                     {"jobs", jobs},
                     {"mean_s", run.mean_time()},
                     {"mean_error_pct", run.mean_error_pct()},
                     {"gain", summary.gain(run)},
                     {"killed", run.killed}});
   }
-  return {{"runs", runs},
-          {"gain", summary.gain(summary.last())},
-          {"links_shaped", summary.park.shaped},
-          {"took_s", summary.took},
-          {"seed", summary.seed},
-          {"all_finished", summary.all_well()}};
+  Json json = {{"runs", runs},
+               {"gain", summary.gain(summary.last())},
+               {"links_shaped", summary.park.shaped},
+               {"took_s", summary.took},
+               {"seed", summary.seed},
+               {"all_finished", summary.all_well()}};
+  if (summary.equal_runs()) json["spread_pct"] = summary.spread_pct();
+  return json;
 }
 
 std::string demo_page(const DemoSummary& summary) {
@@ -196,12 +240,12 @@ std::string demo_page(const DemoSummary& summary) {
       "<section><h2>From submission to end</h2>{}<p>Predictions were written to the journal before "
       "the first job of a run was submitted. Loss is the last one reported.</p></section>\n",
       page_table(summary));
-  for (std::size_t i = 0; i < summary.runs.size(); ++i) {
-    const DemoResult& run = summary.runs[i];
+  for (const DemoResult& run : summary.runs) {
     sections += fmt::format(
         "<section><h2>{}: {:.1f} s on average ({:.2f}x)</h2>{}<p>Pale: waiting. Red: the predicted "
         "end. {}</p></section>\n",
-        kSays[i], run.mean_time(), summary.gain(run), timeline(run, kColors[i], longest),
+        look_of(run).says, run.mean_time(), summary.gain(run),
+        timeline(run, look_of(run).color, longest),
         run.killed.empty() ? "" : "Killed: " + run.killed + ".");
   }
   return fmt::format(

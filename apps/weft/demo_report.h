@@ -11,7 +11,7 @@ namespace weft {
 
 struct DemoSummary {
   DemoPark park;
-  std::vector<DemoResult> runs;  // of demo_styles(), in order
+  std::vector<DemoResult> runs;  // of demo_styles(), in order; or all of the first: equal runs
   Seconds took = 0;
   std::uint64_t seed = 0;
 
@@ -20,6 +20,10 @@ struct DemoSummary {
   // How many times as long jobs took on average in the first run.
   double gain(const DemoResult& run) const { return first().mean_time() / run.mean_time(); }
   bool all_well() const;
+  bool equal_runs() const { return runs.size() > 1 && last().name == first().name; }
+  // How far a job's time is from its mean over equal runs, on average; of all jobs if none is
+  // named.
+  double spread_pct(const std::string& job = "") const;
 };
 
 std::string demo_table(const DemoSummary& summary);
