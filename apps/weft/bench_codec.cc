@@ -72,6 +72,8 @@ struct CodecRow {
   bool feedback = false;
   double compress_gb_s = 0, decompress_gb_s = 0, both_gb_s = 0;
   double of_memcpy = 0, of_memcpy_median = 0, ratio = 0;
+  // What of_memcpy would be if the bytes that must move did so at memcpy's rate.
+  double by_bytes = 0;
 };
 
 double least(const std::vector<double>& seconds) {
@@ -90,6 +92,9 @@ CodecRow row_of(const codec::Codec& codec, std::size_t count, const CodecSpeed& 
   row.of_memcpy = speed.best_share();
   row.of_memcpy_median = speed.median_share();
   row.ratio = bytes / speed.wire_bytes;
+  // Read the values, read and write the residual, write and read the code, write the values.
+  const double moved = bytes + (row.feedback ? 2 : 0) * bytes + 2 * speed.wire_bytes + bytes;
+  row.by_bytes = 2 * bytes / moved;
   return row;
 }
 
@@ -110,6 +115,7 @@ void print_json(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
                                   {"roundtrip_gb_s", row.both_gb_s},
                                   {"roundtrip_of_memcpy", row.of_memcpy},
                                   {"roundtrip_of_memcpy_median", row.of_memcpy_median},
+                                  {"roundtrip_of_memcpy_by_bytes", row.by_bytes},
                                   {"ratio", row.ratio}};
     if (const auto grace = grace_gb_s(row.codec)) out["grace_roundtrip_gb_s"] = *grace;
     json["rows"].push_back(out);
@@ -120,17 +126,19 @@ void print_json(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
 void print_table(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
                  const std::vector<CodecRow>& rows) {
   Table table({"<codec", "<feedback", "compress GB/s", "decompress GB/s", "both GB/s", "of memcpy",
-               "median", "ratio", "GRACE both GB/s"});
+               "median", "by bytes", "ratio", "GRACE both GB/s"});
   for (const CodecRow& row : rows) {
     const auto grace = grace_gb_s(row.codec);
     table.row({row.codec, row.feedback ? "yes" : "no", three_digits(row.compress_gb_s),
                three_digits(row.decompress_gb_s), three_digits(row.both_gb_s),
                three_digits(row.of_memcpy), three_digits(row.of_memcpy_median),
-               three_digits(row.ratio), grace ? three_digits(*grace) : "-"});
+               three_digits(row.by_bytes), three_digits(row.ratio),
+               grace ? three_digits(*grace) : "-"});
   }
   std::fputs(
       fmt::format("{} of float32, one thread, best of {} rounds; memcpy {} GB/s in between\n\n{}\n"
                   "GB/s of float32 in; of memcpy: its time over that of compress and decompress\n"
+                  "by bytes: the same if what must be read and written moved at memcpy's rate\n"
                   "GRACE: torch 1.13 on another processor (EPYC, third generation), no feedback\n",
                   bytes_text(static_cast<double>(count * sizeof(float))), a.rounds,
                   three_digits(memcpy_gb_s), table.text())
