@@ -58,8 +58,9 @@ std::unique_ptr<Codec> integers(Parameters& p, WireId id, DenseKind nearest, Den
   return make_dense(p.text(), {id, rule, feedback});
 }
 
-std::unique_ptr<Codec> signs(Parameters& p, WireId id, DenseKind kind, std::uint32_t scales) {
-  DenseRule rule{kind, 1, block_of(p, 1024), scales, kMeanLimit, 0};
+std::unique_ptr<Codec> signs(Parameters& p, WireId id, DenseKind kind, std::uint32_t scales,
+                             std::uint32_t block) {
+  DenseRule rule{kind, 1, block_of(p, block), scales, kMeanLimit, 0};
   const bool feedback = feedback_of(p, true);
   return make_dense(p.text(), {id, rule, feedback});
 }
@@ -136,10 +137,11 @@ std::unique_ptr<Codec> make_sign(Parameters& p) {
   return make_dense(p.text(), {WireId::kSign, {DenseKind::kSign, 1, kTile, 0, infinity, 0}, false});
 }
 std::unique_ptr<Codec> make_efsign(Parameters& p) {
-  return signs(p, WireId::kScaledSign, DenseKind::kScaledSign, 1);
+  // Long blocks mix small and large layers under one magnitude and lose accuracy (docs/codecs.md).
+  return signs(p, WireId::kScaledSign, DenseKind::kScaledSign, 1, 256);
 }
 std::unique_ptr<Codec> make_onebit(Parameters& p) {
-  return signs(p, WireId::kOneBit, DenseKind::kOneBit, 2);
+  return signs(p, WireId::kOneBit, DenseKind::kOneBit, 2, 1024);
 }
 
 }  // namespace weft::codec
