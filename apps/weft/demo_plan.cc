@@ -127,7 +127,10 @@ std::string DemoPark::yaml() const {
 Result<Calibration> Calibration::from_json(const Json& json) {
   Calibration out;
   try {
-    out.loaded = json.at("loaded_s").get<double>();
+    for (const Json& row : json.at("loads")) {
+      out.loads.push_back({row.at("percent").get<double>(), row.at("loaded_s").get<double>(),
+                           row.at("step_s").get<double>()});
+    }
     for (const Json& row : json.at("meetings")) {
       out.meetings.push_back({row.at("backend"), row.at("ranks"), row.at("seconds").get<double>()});
     }
@@ -151,7 +154,23 @@ const Calibration::Row* Calibration::find(const std::string& model, const std::s
   return row == rows.end() ? nullptr : &*row;
 }
 
-Seconds Calibration::compute(const std::string& model) const {
+Seconds Calibration::mean_of(Seconds Load::*taken, bool whole) const {
+  double sum = 0, count = 0;
+  for (const Load& load : loads) {
+    if ((load.percent > 99) != whole) continue;
+    sum += load.*taken;
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+Seconds Calibration::on_part(Seconds whole, Seconds Load::*taken, double percent) const {
+  const Seconds one = mean_of(taken, true), half = mean_of(taken, false);
+  const double times = one > 0 && half > 0 ? half / one : 2;
+  return whole * std::pow(100 / percent, std::log2(times));
+}
+
+Seconds Calibration::compute(const std::string& model, double percent) const {
   // The same on every device: the mean of those that measured it.
   double sum = 0, count = 0;
   for (const Row& row : rows) {
@@ -159,7 +178,7 @@ Seconds Calibration::compute(const std::string& model) const {
     sum += row.step;
     ++count;
   }
-  return count > 0 ? sum / count : 0;
+  return count > 0 ? on_part(sum / count, &Load::step, percent) : 0;
 }
 
 template <typename Taken>
@@ -208,7 +227,8 @@ Seconds Calibration::start(const std::string& model, const std::string& way, std
   }
   const Seconds ready =
       scaled(model, way, workers, nodes, [](const Row& row) { return row.ready; });
-  return (loaded + meeting + ready) * 100 / percent;
+  return on_part(mean_of(&Load::loaded, true), &Load::loaded, percent) +
+         (meeting + ready) * 100 / percent;
 }
 
 live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
@@ -251,7 +271,7 @@ live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPa
 Json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
                   const Calibration& calibration) {
   Json rows = Json::array();
-  const Seconds compute = calibration.compute(job.model) * 100 / job.percent;
+  const Seconds compute = calibration.compute(job.model, job.percent);
   for (const std::uint32_t workers : sizes_of(job, style)) {
     const std::uint32_t nodes = nodes_of(workers, park);
     for (const std::string& way : style.ways) {

@@ -42,8 +42,15 @@ DemoPark demo_park(unsigned processors, bool root);
 
 // What one calibration measured.
 struct Calibration {
-  Seconds loaded = 0;  // from the start of a process until its program is there
-  struct Meeting {     // of ranks that look for each other
+  // On a share of a device, beside others that exchange: from the start of a process until its
+  // program is there, and a step of the small model. On half of a device both take more than
+  // twice as long: slices are short, and caches cold at their begin.
+  struct Load {
+    double percent = 100;
+    Seconds loaded = 0, step = 0;
+  };
+  std::vector<Load> loads;
+  struct Meeting {  // of ranks that look for each other
     std::string backend;
     int ranks = 2;
     Seconds seconds = 0;
@@ -63,7 +70,7 @@ struct Calibration {
   Seconds start(const std::string& model, const std::string& way, std::uint32_t workers,
                 std::uint32_t nodes, double percent) const;
   // Of a step: computation, and what sending adds to it. Workers on `nodes` nodes.
-  Seconds compute(const std::string& model) const;
+  Seconds compute(const std::string& model, double percent = 100) const;
   // Requires: links of `link_bytes_per_s`.
   Seconds on_link(const std::string& model, const std::string& way, std::uint32_t workers,
                   std::uint32_t nodes, double link_bytes_per_s) const;
@@ -71,6 +78,9 @@ struct Calibration {
                   std::uint32_t nodes) const;
 
  private:
+  // On a part of a device, along the power of the part through what whole ones and halves took.
+  Seconds on_part(Seconds whole, Seconds Load::*taken, double percent) const;
+  Seconds mean_of(Seconds Load::*taken, bool whole) const;
   const Row* find(const std::string& model, const std::string& way, int ranks, int nodes) const;
   // What pairs and fours took more than `alone`, for a group of this size.
   template <typename Taken>

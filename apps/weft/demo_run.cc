@@ -58,7 +58,7 @@ class Run {
     if (!ends.ok()) return ends.error();
     const Json note = {{"run", style_.name},
                        {"seconds", *ends},
-                       {"calibration_loaded_s", calibration_.loaded},
+                       {"a worker starts in s", calibration_.start("small", kDemoPlain, 1, 1, 100)},
                        {"a rank dies in", demo_jobs()[kDemoVictim].name}};
     const auto kept = cluster_.ask("POST", "/v1/notes", {{"name", kNote}, {"text", note.dump()}});
     if (!kept.ok()) return kept.error();

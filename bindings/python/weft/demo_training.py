@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import statistics
+import subprocess
 import sys
 import time
 from typing import Any, Dict, List, Optional
@@ -36,6 +37,7 @@ CHECKPOINT_EVERY_S = 3.0
 PERIOD = 4  # of the ways that do not exchange at every step
 STEPS = 4   # of each measurement, whole periods
 ALONE = "alone"
+BESIDE_LINKS = 2  # the phase of the calibration in which pairs exchange over links
 ALONE_STEPS = 16  # a processor's share comes in slices of a tenth of a second, as long as a step
 PATIENCE_S = 60.0
 
@@ -163,10 +165,30 @@ def meetings(rank: int) -> List[Dict[str, Any]]:
     return rows
 
 
+def probe(name: str) -> None:
+    """Says how long this process took to load, and a step of a model alone."""
+    loaded = seconds_alive()
+    step_s, _ = timed(Job(name, ALONE), 1, ALONE_STEPS, None)
+    print(json.dumps({"loaded_s": loaded, "step_s": step_s}), flush=True)
+
+
+def probed(count: int) -> Dict[str, Any]:
+    """What so many new processes say that have this rank's share of a processor between them."""
+    command = [sys.executable, "-W", "ignore", "-m", "weft.demo_training", "--probe", "small"]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
+    said = [json.loads(each.communicate(timeout=PATIENCE_S)[0]) for each in started]
+    row = {"percent": 100 / count, "loaded_s": statistics.mean(one["loaded_s"] for one in said),
+           "step_s": statistics.mean(one["step_s"] for one in said)}
+    print(json.dumps(row), flush=True)
+    return row
+
+
 def calibrate(path: str, ways: List[str]) -> None:
     """On four nodes with two devices each: ranks 2i and 2i + 1 are on node i.
 
-    Each phase has several groups at work that share neither devices nor links.
+    Each phase has several groups at work that share neither devices nor links. While two pairs
+    exchange over links, the ranks that are left see how long programs take to load beside that,
+    on a whole device and on half of one.
     """
     loaded = seconds_alive()
     print(f"loaded after {loaded:.2f} s ({time.process_time():.2f} of a processor)", flush=True)
@@ -181,7 +203,8 @@ def calibrate(path: str, ways: List[str]) -> None:
         [([0, 1, 2, 3], ["large"], ways[0::2]), ([4, 5, 6, 7], ["large"], ways[1::2])],
     ]
     rows: List[Dict[str, Any]] = []
-    for phase in phases:
+    loads: List[Dict[str, Any]] = []
+    for number, phase in enumerate(phases):
         mine = [part for part in phase if rank in part[0]]
         groups = {}
         for ranks, _, _ in phase:
@@ -192,11 +215,13 @@ def calibrate(path: str, ways: List[str]) -> None:
                 for way in chosen:
                     gloo, own = groups.get(tuple(ranks), (None, None))
                     rows.append(measured(name, way, ranks, gloo if way == PLAIN else own))
+        if number == BESIDE_LINKS and not mine:
+            loads.append(probed(1 if rank < 4 else 2))
         dist.barrier()
     everything: List[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everything, (loaded, [row for row in rows if row.pop("first") == rank]))
+    dist.all_gather_object(everything, (loads, [row for row in rows if row.pop("first") == rank]))
     if rank == 0:
-        report = {"loaded_s": statistics.median(part[0] for part in everything), "meetings": met,
+        report = {"loads": [row for part in everything for row in part[0]], "meetings": met,
                   "rows": [row for part in everything for row in part[1]]}
         with open(path + ".new", "w") as out:
             json.dump(report, out)
@@ -277,9 +302,13 @@ def main() -> int:
     parser.add_argument("--batches", type=int, default=100, help="of all ranks together")
     parser.add_argument("--plain", action="store_true", help="DistributedDataParallel on gloo")
     parser.add_argument("--calibrate", metavar="FILE")
+    parser.add_argument("--probe", choices=sorted(MODELS), help="say how long loading took, and a step")
     parser.add_argument("--ways", default=PLAIN, help="codec/sync, by commas")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.probe:
+        probe(options.probe)
+        return 0
     if options.calibrate:
         calibrate(options.calibrate, options.ways.split(","))
         return 0
