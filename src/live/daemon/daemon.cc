@@ -104,6 +104,7 @@ Status Daemon::open_fleet(const DaemonOptions& options) {
   fleet.secret = secret_;
   fleet.lease_s = options.lease_s;
   fleet.suspect_s = std::min(3.0, options.lease_s);
+  fleet.return_s = std::min(10.0, options.lease_s);
   fleet.log_root = path_in(store_, "logs");
   fleet.reclaim_idle_s = options.reclaim_idle_s;
   auto opened = Fleet::open(cluster_, fleet);

@@ -96,11 +96,7 @@ void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
     for (const JobView& job : board.jobs(holds)) {
       is_service(job.identity) ? replicas_->adopt(job) : runs_->adopt(job);
     }
-    const std::int64_t now = monotonic_ns();
-    for (NodeId id = 0; id < links_.size(); ++id) {
-      links_[id].heard_ns = now;
-      if (board.node(id).in_service) post_node(id, EventKind::kNodeNotice, "its agent is not here");
-    }
+    await_nodes();
     reactor_->after(kLookEvery, [this] { look_round(); });
   });
 }
@@ -215,8 +211,7 @@ void Fleet::hello(const std::shared_ptr<Connection>& connection, const Json& mes
   for (const Json& run : *runs) (is_replica(run.at("uuid")) ? replicas : plain).push_back(run);
   runs_->resume(node, plain);
   replicas_->resume(node, replicas);
-  link.suspect = false;
-  if (!board_->node(node).drained) post_node(node, EventKind::kNodeUp, "its agent is here");
+  node_is_here(node);
 }
 
 void Fleet::listen(NodeId node, const std::string& op, const Json& message) {
@@ -290,12 +285,14 @@ void Fleet::post_node(NodeId node, EventKind kind, const std::string& why) {
 // Who is silent, and what follows from it.
 void Fleet::look_round() {
   if (brain_ == nullptr) return;
+  forgive_own_silence();
   const Seconds lease = options_.lease_s * kClockMargin + kLookEvery;
   for (NodeId id = 0; id < links_.size(); ++id) {
     Link& link = links_[id];
     const Seconds silent = since_s(link.heard_ns);
     link.view.silent_s = silent;
-    if (silent > options_.suspect_s && !link.suspect) {
+    const Seconds patience = link.awaited ? options_.return_s : options_.suspect_s;
+    if (silent > patience && !link.suspect) {
       link.suspect = true;
       post_node(id, EventKind::kNodeNotice, fmt::format("nothing heard for {:.1f} s", silent));
     }
@@ -347,6 +344,7 @@ void Fleet::fence(NodeId node, const std::string& why) {
     if (links_[node].connection != nullptr) links_[node].connection->close();
     links_[node].connection.reset();
     links_[node].view.connected = false;
+    links_[node].suspect = true;
     lose_execs(node, why);
     runs_->gone(node, true, why);
     replicas_->gone(node, true, why);

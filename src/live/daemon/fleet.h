@@ -25,6 +25,7 @@ struct FleetOptions {
   runtime::Secret secret;
   Seconds lease_s = 10;
   Seconds suspect_s = 3;            // silence after which a node gets no new work
+  Seconds return_s = 10;            // and after which, of one that was there before a restart
   std::string log_root;             // folder of the jobs' output
   Seconds reclaim_idle_s = kNever;  // after which a job that uses nothing makes room for others
 };
@@ -93,6 +94,7 @@ class Fleet : public Engine {
     double agent_now_s = 0;     // the agent's clock in it
     bool suspect = true;        // the controller believes it out of service
     bool expired = false;       // its lease is over and was acted upon
+    bool awaited = false;       // was in service before a restart, and has not come yet
   };
 
   Fleet(const Cluster& cluster, FleetOptions options);
@@ -102,6 +104,10 @@ class Fleet : public Engine {
   void listen(NodeId node, const std::string& op, const Json& message);
   void send(NodeId node, const Json& message);
   void look_round();
+  // fleet_return.cc: nodes whose agents are not here yet.
+  void await_nodes();
+  void node_is_here(NodeId node);
+  void forgive_own_silence();
   void exec_here(const ExecWish& wish, const Execs::Answer& answer);
   void hear_of_exec(NodeId node, const std::string& op, const Json& message);
   void lose_execs(NodeId node, const std::string& why);
@@ -125,6 +131,7 @@ class Fleet : public Engine {
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<Execs> execs_;
   int looks_ = 0;
+  std::int64_t looked_ns_ = 0;                                            // last, monotonic
   std::map<std::pair<std::string, std::uint32_t>, std::int64_t> starts_;  // when asked first
   std::unique_ptr<runtime::Listener> listener_;
   std::unique_ptr<runtime::Reactor> reactor_;  // goes first: its thread uses all of the above
