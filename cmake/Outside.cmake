@@ -75,8 +75,13 @@ function(weft_live_tests)
   outside_view(tests view libraries)
   room_test(command_test "${view}" LABEL live SOURCES ${sources}
             LINKS ${libraries} nlohmann_json::nlohmann_json)
-  add_dependencies(command_test weft)
-  target_compile_definitions(command_test PRIVATE WEFT_BINARY="$<TARGET_FILE:weft>")
+  # What jobs of these tests run.
+  add_executable(member_program "${CMAKE_SOURCE_DIR}/tests/live/member_program.cc")
+  target_link_libraries(member_program PRIVATE weft_runtime)
+  room_flags(member_program "${view}")
+  add_dependencies(command_test weft member_program)
+  target_compile_definitions(command_test PRIVATE
+    WEFT_BINARY="$<TARGET_FILE:weft>" WEFT_MEMBER_PROGRAM="$<TARGET_FILE:member_program>")
   find_program(WEFT_PYTHON python3)
   if(WEFT_PYTHON)
     add_test(NAME crash.kill_drill

@@ -17,6 +17,7 @@
 #include "daemon_client.h"
 #include "live/agent/agent.h"
 #include "live/agent/keeper_server.h"
+#include "live/agent/meeting.h"
 #include "live/http/client.h"
 #include "live/http/server.h"
 #include "option_checks.h"
@@ -143,6 +144,14 @@ std::optional<int> run_keeper(int argc, char** argv) {
     return std::nullopt;
   }
   return live::serve_keepers(argv[3], {argv[4], std::strlen(argv[4])});
+}
+
+std::optional<int> run_meeting(int argc, char** argv) {
+  if (argc != 4 || argv[1] != std::string_view("agent") || argv[2] != std::string_view("meet")) {
+    return std::nullopt;
+  }
+  const Status served = live::serve_meeting(argv[3]);
+  return served.ok() ? kExitDone : refuse(served.error());
 }
 
 Verb add_agent_command(CLI::App& app) {

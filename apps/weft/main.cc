@@ -113,6 +113,7 @@ void add_sim_options(CLI::App& sim, SimArguments& a) {
 
 int run(int argc, char** argv) {
   if (const auto kept = run_keeper(argc, argv)) return *kept;
+  if (const auto met = run_meeting(argc, argv)) return *met;
   CLI::App app{"Weft schedules deep-learning clusters, in simulation and for real."};
   app.set_version_flag("--version", WEFT_VERSION);
   app.require_subcommand(1);

@@ -13,12 +13,32 @@ bool awaits_outcome(Standing standing) {
          standing == Standing::kStopping;
 }
 
+// Ranks only come, or only go, and those of the first node stay: there they meet.
+bool can_change_members(const Cluster& cluster, const JobState& job, const Allocation& used) {
+  const std::vector<Configuration>& menu = job.spec->menu->configurations;
+  const Allocation& held = job.held;
+  if (!job.spec->in_place || held.watts_cap != used.watts_cap ||
+      !same_members(menu[held.configuration], menu[used.configuration]) ||
+      cluster.node_of(held.devices.front().device) !=
+          cluster.node_of(used.devices.front().device)) {
+    return false;
+  }
+  const bool grows = held.devices.size() > used.devices.size();
+  const std::vector<DeviceShare>& more = grows ? held.devices : used.devices;
+  const std::vector<DeviceShare>& fewer = grows ? used.devices : held.devices;
+  return std::includes(more.begin(), more.end(), fewer.begin(), fewer.end(),
+                       [](const DeviceShare& a, const DeviceShare& b) {
+                         return std::pair(a.device, a.milli) < std::pair(b.device, b.milli);
+                       });
+}
+
 // A change that keeps ranks alive: another share of the same devices, other processors or memory
-// beside them, or a service that scales.
-bool can_resize(const JobState& job, const Allocation& used) {
+// beside them, a service that scales, or a job whose ranks come and go.
+bool can_resize(const Cluster& cluster, const JobState& job, const Allocation& used) {
   if (job.spec->kind == WorkloadKind::kService) {
     return job.held.configuration == used.configuration;
   }
+  if (can_change_members(cluster, job, used)) return true;
   const std::vector<Configuration>& menu = job.spec->menu->configurations;
   return same_ranks(menu[job.held.configuration], menu[used.configuration]) &&
          std::equal(job.held.devices.begin(), job.held.devices.end(), used.devices.begin(),
@@ -138,7 +158,7 @@ void Dispatch::pursue(JobId id) {
   if (pursuit.standing == Standing::kIdle && !wanted) return;
   if (pursuit.standing == Standing::kRunning) {
     if (wanted && job.held == pursuit.used) return;
-    if (!wanted || !can_resize(job, pursuit.used)) {
+    if (!wanted || !can_resize(state_.cluster(), job, pursuit.used)) {
       return send(id, CommandKind::kStop, Standing::kStopping);
     }
   }

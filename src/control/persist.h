@@ -38,12 +38,26 @@ void persist(Archive& io, Estimate& e) {
   persist_enum(io, e.source, EstimateSource::kNoisy);
 }
 
+// One number for both, as it was when there was nothing between no and yes.
+template <typename Archive>
+void persist_elasticity(Archive& io, Submission& s) {
+  std::uint8_t how = s.in_place ? 2 : s.elastic ? 1 : 0;
+  io(how);
+  if constexpr (Archive::kReads) {
+    if (how > 2) io.fail();
+    s.elastic = how > 0;
+    s.in_place = how == 2;
+  }
+}
+
 template <typename Archive>
 void persist(Archive& io, Submission& s) {
   io(s.name);
   persist_enum(io, s.kind, WorkloadKind::kTask);
   io(s.tenant, s.model, s.priority, s.weight, s.submit, s.deadline, s.estimate, s.declared_work);
-  io(s.preemptible, s.spot_ok, s.elastic, s.min_replicas, s.max_replicas, s.latency_objective);
+  io(s.preemptible, s.spot_ok);
+  persist_elasticity(io, s);
+  io(s.min_replicas, s.max_replicas, s.latency_objective);
   persist_enum(io, s.adaptation, Adaptation::kNoiseScale);
   io(s.menu);
   if constexpr (Archive::kReads) {

@@ -21,4 +21,16 @@ inline bool same_ranks(const Configuration& a, const Configuration& b) {
   return like_b == b;
 }
 
+// True if ranks that run by one can go on by the other: there are more or fewer of them.
+inline bool same_members(const Configuration& a, const Configuration& b) {
+  Configuration like_b = a;
+  like_b.devices = b.devices;
+  like_b.pack = b.pack;
+  like_b.pack_required = b.pack_required;
+  like_b.rate = b.rate;
+  like_b.scattered_rate = b.scattered_rate;
+  like_b.seconds_per_step = b.seconds_per_step;
+  return like_b == b;
+}
+
 }  // namespace weft

@@ -90,6 +90,9 @@ struct Submission {
   bool spot_ok = true;
   // Elastic jobs may run on any configuration of the menu, others only on 0.
   bool elastic = false;
+  // A running one takes more or fewer devices without being ended: its ranks come and go one by
+  // one, each with one device.
+  bool in_place = false;
   // Services: how many replicas of the configuration, and the load one replica carries is its rate.
   std::uint32_t min_replicas = 1;
   std::uint32_t max_replicas = 1;

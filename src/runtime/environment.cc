@@ -72,6 +72,7 @@ Result<GroupOptions> GroupOptions::from_environment() {
   reader.number<std::uint32_t>("WEFT_MEMBER", 0, 0x7fffffff, options.member);
   reader.number<std::uint32_t>("WEFT_JOB_EPOCH", 0, (1u << 12) - 1, options.job_epoch);
   reader.flag("WEFT_JOIN", options.join);
+  options.take_member = options.join && !variable("WEFT_MEMBER");
   reader.text("WEFT_STORE", options.store);
   reader.text("WEFT_ADDRESS", options.interface_address);
   reader.text("WEFT_NETWORK", options.network);

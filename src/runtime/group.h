@@ -32,6 +32,7 @@ struct GroupOptions {
   int rank = 0;
   int ranks = 1;
   bool join = false;              // joins a running group instead of forming one
+  bool take_member = false;       // a joiner that gets its number from the store
   std::string interface_address;  // where to listen; "": the one that reaches the store
   Seconds start_deadline_s = 60;
   Seconds deadline_s = 1800;    // of an operation that names none

@@ -196,6 +196,33 @@ TEST_P(GroupMembership, ANewMemberIsTakenInWhenTheOthersReform) {
   });
 }
 
+TEST_P(GroupMembership, NewMembersGetNumbersOfTheirOwnFromTheStore) {
+  Ranks world(1, GetParam());
+  world.start();
+  Ranks::each({0, 1, 2}, [&](int rank) {
+    if (rank > 0) {
+      GroupOptions options = world.options(0);  // whatever it was told
+      options.join = options.take_member = true;
+      const auto group = Group::start(options);
+      ASSERT_TRUE(group.ok()) << group.error().what;
+      while ((*group)->size() < 3) {
+        while ((*group)->joiners() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        ASSERT_TRUE((*group)->reform(2 * time_factor()).ok());
+      }
+      expect_sum(**group, 100, 201);
+      (*group)->leave();
+      return;
+    }
+    Group& group = *world.group(0);
+    while (group.size() < 3) {
+      while (group.joiners() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      ASSERT_TRUE(group.reform(2 * time_factor()).ok());
+    }
+    EXPECT_EQ(group.membership().members, (std::vector<std::uint32_t>{0, 1, 2}));
+    expect_sum(group, 1, 201);
+  });
+}
+
 TEST_P(GroupMembership, AReplacementTakesTheSeatOfTheDead) {
   Ranks world(3, GetParam());
   world.start();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <thread>
 
@@ -69,6 +70,9 @@ Status Job::open() {
   auto store = StoreClient::connect(options_.store, options_.secret, options_.start_deadline_s);
   if (!store.ok()) return store.error();
   store_ = std::move(*store);
+  if (options_.take_member) {
+    if (Status numbered = take_number(); !numbered.ok()) return numbered;
+  }
   address_ = options_.interface_address;
   if (address_.empty()) {
     auto own = local_address_towards(options_.store);
@@ -180,6 +184,24 @@ Status Job::meet() {
   }
   mesh_->begin(view, own_info());
   return install(view);
+}
+
+// Numbers that no rank of the start has, and none that joined before: the store counts them, so
+// that whoever starts joiners need not know which there were.
+Status Job::take_number() {
+  const double deadline = steady_now() + options_.start_deadline_s;
+  const std::string prefix = fmt::format("e{}/", options_.job_epoch);
+  const auto ranks = store_->get(prefix + "ranks", deadline - steady_now());
+  if (!ranks.ok()) return ranks.error();
+  std::uint32_t first = 0;
+  const char* end = ranks->data() + ranks->size();
+  if (std::from_chars(ranks->data(), end, first).ptr != end) {
+    return Error{ErrorKind::kInvalidInput, "the store does not say how many ranks began", ""};
+  }
+  const auto count = store_->add(prefix + "joiners", 1, deadline - steady_now());
+  if (!count.ok()) return count.error();
+  options_.member = first + static_cast<std::uint32_t>(*count) - 1;
+  return {};
 }
 
 Status Job::join() {

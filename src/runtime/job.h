@@ -65,6 +65,7 @@ class Job {
   Result<std::unique_ptr<WireTransport>> open_tcp(WireSettings settings);
   void drain(Seconds most);
   Status meet();
+  Status take_number();
   Status join();
   MemberInfo own_info();
   struct Local {

@@ -104,6 +104,7 @@ Status Agent::open() {
                                     .facts = settings_.facts,
                                     .groups = std::move(groups),
                                     .traffic = {reach.space, reach.interface, reach.bytes_per_s},
+                                    .secret = settings_.secret,
                                     .keeper_command = settings_.keeper_command,
                                     .say = [this](const Json& message) { say(message); },
                                     .log = settings_.log});

@@ -7,7 +7,7 @@
 //   claims/UUID.EPOCH.stop  the run was stopped before it came here: it must not start any more
 //   runs/UUID.EPOCH/order   what was to be started; outcome: what was answered last;
 //                           end.RANK: how a rank ended
-//   p/…                     progress sockets of ranks
+//   p/…                     progress sockets of ranks; p/UUID.EPOCH.key: secret of its group
 //   keepers.log             what the server of keepers has to say
 #pragma once
 
@@ -37,6 +37,8 @@ struct FolderPaths {
   std::string end(const RunKey& key, int rank) const;
   std::string keeper_log(const RunKey& key, int rank) const;
   std::string sockets() const { return root + "/p"; }
+  // Where its user can read it, and nobody list it.
+  std::string secret(const RunKey& key) const { return sockets() + "/" + key.text() + ".key"; }
   std::string server_log() const { return root + "/keepers.log"; }
 };
 

@@ -118,7 +118,7 @@ Status KeeperLoop::begin() {
   fcntl(output_, F_SETFL, O_NONBLOCK);
   if (Status opened = open_progress(); !opened.ok()) return opened;
   in_setup_ = !order_.setup.empty();
-  return start_phase(in_setup_ ? order_.setup : order_.run);
+  return start_phase(in_setup_ ? order_.setup : script_of(order_));
 }
 
 Status KeeperLoop::start_phase(const std::string& script) {
@@ -146,7 +146,7 @@ void KeeperLoop::command_ended() {
   const bool well = WIFEXITED(*status_) && WEXITSTATUS(*status_) == 0;
   if (in_setup_ && well && why_.empty() && !stop_) {
     in_setup_ = false;
-    const Status started = start_phase(order_.run);
+    const Status started = start_phase(script_of(order_));
     if (!started.ok()) why_ = started.error().what;
     return;
   }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "runtime/launch/remote_command.h"
 
 namespace weft::live {
 namespace {
@@ -47,6 +49,14 @@ CommandPlan command_plan(const RankPlan& rank, const std::string& progress) {
   plan.cpus = rank.setup.cpus;
   plan.network_space = rank.setup.network_space;
   return plan;
+}
+
+std::string script_of(const RunOrder& order) {
+  if (order.meet.empty()) return order.run;
+  std::error_code unknown;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  return fmt::format("exec {} agent meet {}", runtime::shell_quoted(program.string()),
+                     runtime::shell_quoted(order.meet));
 }
 
 }  // namespace weft::live

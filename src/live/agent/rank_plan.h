@@ -22,4 +22,8 @@ Result<RankPlan> read_rank_plan(const FolderPaths& paths, const RunKey& key, int
 // `progress`: path of the progress socket; empty: none.
 CommandPlan command_plan(const RankPlan& rank, const std::string& progress);
 
+// What a rank runs after its `setup`: the user's command, or this very program as the place where a
+// group meets (`weft agent meet`).
+std::string script_of(const RunOrder& order);
+
 }  // namespace weft::live

@@ -19,6 +19,7 @@ constexpr std::int64_t kMostEpoch = std::int64_t{1} << 53;
 constexpr std::int64_t kMostRanks = 100'000;
 constexpr std::size_t kMostUuidBytes = 64;
 constexpr double kMostSeconds = 30 * 86400.0;
+constexpr std::size_t kMostGroupBytes = 128;
 
 bool is_safe_name(const std::string& name) {
   return !name.empty() && name.size() <= kMostUuidBytes &&
@@ -59,6 +60,14 @@ RankShare read_rank(const Json& object, std::string& wrong) {
   if (rank.rank < 0) fields.complain("rank is missing");
   if (!fields.wrong().empty()) wrong = "ranks: " + fields.wrong();
   return rank;
+}
+
+// A place to meet at is a word of a command line.
+bool is_address(const std::string& text) {
+  return text.size() <= kMostUuidBytes && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '.' || c == ':' ||
+                  c == '[' || c == ']';
+         });
 }
 
 bool is_variable_name(const std::string& name) {
@@ -103,7 +112,7 @@ void read_job(const Json& job, RunOrder& order, std::string& wrong) {
     fields.complain(signal.error().what);
   }
   order.grace_s = fields.number("grace_s", 0, kMostSeconds, order.grace_s);
-  if (order.run.empty()) fields.complain("run is missing");
+  if (order.run.empty() && order.meet.empty()) fields.complain("run is missing");
   if (order.log_dir.empty() || order.log_dir.front() != '/') {
     fields.complain("log_dir must be an absolute path");
   }
@@ -169,6 +178,11 @@ Result<RunOrder> read_run_order(const Json& message) {
   RunOrder order;
   order.key = *key;
   order.number = static_cast<std::uint64_t>(fields.whole("number", 0, kMostEpoch, 0));
+  order.group = fields.text("group");
+  order.meet = fields.text("meet");
+  if (order.group.size() > kMostGroupBytes) fields.complain("group is too long");
+  if (!is_address(order.meet)) fields.complain("meet must be an address with a port");
+  if (!order.meet.empty() && order.group.empty()) fields.complain("meet needs a group");
   std::string wrong;
   if (const Json* job = fields.find("job")) {
     read_job(*job, order, wrong);
@@ -183,6 +197,12 @@ Result<RunOrder> read_run_order(const Json& message) {
   if (!ranks.ok()) return ranks.error();
   order.ranks = std::move(*ranks);
   return order;
+}
+
+runtime::Secret group_secret(const runtime::Secret& cluster, const std::string& group) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(group.data());
+  const std::span<const std::uint8_t> part(bytes, group.size());
+  return {runtime::prove(cluster, "group", {&part, 1})};
 }
 
 Result<int> read_signal(const Json& object, const char* name, int otherwise) {

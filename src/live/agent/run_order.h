@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "runtime/net/secret.h"
 
 namespace weft::live {
 
@@ -52,6 +53,10 @@ struct RunOrder {
   Seconds grace_s = 30;
   Bytes log_bytes = 64 << 20;  // kept of a rank's output, at most
   std::vector<RankShare> ranks;
+  // Ranks of the same group find its secret in WEFT_SECRET_FILE; empty: they need none.
+  std::string group;
+  // In place of `run`: the ranks of the group meet there (host:port).
+  std::string meet;
 };
 
 // The body of a `start` message. The error names the field.
@@ -61,6 +66,10 @@ Result<std::vector<RankShare>> read_ranks(const nlohmann::json& message);
 Result<RunKey> read_run_key(const nlohmann::json& message);
 // From text "UUID.EPOCH".
 Result<RunKey> parse_run_key(const std::string& text);
+
+// What ranks of a group prove themselves by. It is made of the cluster's secret, and so the same on
+// every node without being sent.
+runtime::Secret group_secret(const runtime::Secret& cluster, const std::string& group);
 
 // A signal by number or by name with or without SIG; the field may be missing.
 Result<int> read_signal(const nlohmann::json& object, const char* name, int otherwise);

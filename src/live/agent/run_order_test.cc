@@ -46,6 +46,29 @@ TEST(RunOrder, AShareMayBeNoLimit) {
   EXPECT_TRUE(order->ranks[0].memory_more);
 }
 
+TEST(RunOrder, APlaceToMeetNeedsNoCommandButAGroup) {
+  Json message = good();
+  message["job"].erase("run");
+  EXPECT_FALSE(read_run_order(message).ok());
+  message["meet"] = "127.0.0.1:2000";
+  EXPECT_FALSE(read_run_order(message).ok()) << "whose?";
+  message["group"] = "u/3";
+  const auto order = read_run_order(message);
+  ASSERT_TRUE(order.ok());
+  EXPECT_EQ(order->meet, "127.0.0.1:2000");
+  EXPECT_EQ(order->group, "u/3");
+  message["meet"] = "$(reboot):1";
+  EXPECT_FALSE(read_run_order(message).ok());
+}
+
+TEST(RunOrder, TheSecretOfAGroupIsMadeOfTheClustersAndItsName) {
+  const runtime::Secret one{{1}}, other{{2}};
+  EXPECT_EQ(group_secret(one, "u/3"), group_secret(one, "u/3"));
+  EXPECT_NE(group_secret(one, "u/3"), group_secret(one, "u/4"));
+  EXPECT_NE(group_secret(one, "u/3"), group_secret(other, "u/3"));
+  EXPECT_NE(group_secret(one, "u/3"), one);
+}
+
 TEST(RunOrder, NamesTheFieldThatIsWrong) {
   const struct {
     const char* want;

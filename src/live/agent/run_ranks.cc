@@ -101,6 +101,9 @@ void RunTable::plan(const Run& run, Rank& rank) {
       setup.environment[name] = reach.interface;
     }
   }
+  if (!run.order.group.empty()) {
+    setup.environment["WEFT_SECRET_FILE"] = settings_.paths.secret(run.order.key);
+  }
   if (settings_.traffic.works() && settings_.groups.has("traffic")) {
     setup.traffic_class = free_traffic_class();  // also without a share: ranks get the same then
   } else if (rank.share.network_limit > 0) {

@@ -206,7 +206,9 @@ Status RunTable::begin(const Json& message, RunOrder order) {
     plan(run, rank);
     run.message["setups"][std::to_string(number)] = to_json(rank.setup);
   }
-  if (Status written = write_whole(paths.order(key), run.message.dump()); !written.ok()) {
+  Status written = write_secret(run.order);
+  if (written.ok()) written = write_whole(paths.order(key), run.message.dump());
+  if (!written.ok()) {
     std::error_code ignored;
     std::filesystem::remove_all(paths.run(key), ignored);
     return written;
@@ -379,6 +381,7 @@ Status RunTable::forget(const Json& message) {
   over_.insert(*key);
   std::error_code ignored;
   std::filesystem::remove_all(settings_.paths.run(*key), ignored);
+  std::filesystem::remove(settings_.paths.secret(*key), ignored);
   return {};
 }
 

@@ -32,6 +32,7 @@ class RunTable {
     NodeFacts facts;
     ControlGroups groups;
     RankTraffic traffic;
+    runtime::Secret secret;                        // of the cluster
     std::vector<std::string> keeper_command;       // starts what serve_keepers() needs
     std::function<void(const Json& message)> say;  // to the controller; lost when there is none
     std::function<void(const std::string&)> log;
@@ -137,6 +138,8 @@ class RunTable {
   // run_ranks.cc: keepers.
   Status sync_order(const RunKey& key);
   void plan(const Run& run, Rank& rank);
+  // Leaves the secret of its group for its user.
+  Status write_secret(const RunOrder& order) const;
   GroupLimits limits_of(const RankShare& share) const;
   int free_traffic_class() const;
   Status prepare(const Rank& rank) const;

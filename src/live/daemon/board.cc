@@ -71,6 +71,7 @@ void Board::end(JobView& view, Seconds at, JobStanding how, const std::string& w
   view.ended = at;
   view.why = why;
   view.held.clear();
+  view.resized_from.clear();
   view.frozen_epoch = 0;
   view.frozen.clear();
   pending_.erase(view.id);
@@ -213,6 +214,7 @@ void Board::tell_of_job(const EventRecord& record) {
       if (e.epoch != v.epoch || v.standing == JobStanding::kQueued) return;
       v.standing = JobStanding::kQueued;
       v.held.clear();
+      v.resized_from.clear();
       ++v.restarts;
       v.failures += e.number == kOwnFailure;
       v.why = record.why;
@@ -255,6 +257,13 @@ void Board::tell_of_outcome(JobView& v, const EventRecord& record) {
              : done ? v.name + " stopped, waits again"
                     : fmt::format("{} could not start: {}", v.name, record.why));
   }
+  if (kind == CommandKind::kResize) {
+    if (!done) v.held = v.resized_from;
+    v.resized_from.clear();
+    add_line(e.at, v.identity.uuid,
+             done ? fmt::format("{} is resized to {} devices", v.name, v.held.devices.size())
+                  : fmt::format("{} was not resized: {}", v.name, record.why));
+  }
   pending_.erase(pending);
 }
 
@@ -282,7 +291,7 @@ void Board::command(Seconds at, const Command& c) {
       v.standing = JobStanding::kStopping;
       return add_line(at, v.identity.uuid, v.name + " is being stopped");
     case CommandKind::kResize:
-      v.held = *c.allocation;
+      v.resized_from = std::exchange(v.held, *c.allocation);
       return add_line(at, v.identity.uuid, v.name + " is being resized");
     case CommandKind::kNone:
       return;
@@ -340,6 +349,11 @@ std::string Board::image() const {
     if (view->frozen_epoch > 0) frozen[view->id] = {view->frozen_epoch, view->frozen};
   }
   writer(frozen);
+  std::map<JobId, Allocation> resized;
+  for (const auto& view : views_) {
+    if (!view->resized_from.empty()) resized[view->id] = view->resized_from;
+  }
+  writer(resized);
   return writer.take();
 }
 
@@ -364,6 +378,12 @@ bool Board::restore(std::string_view image) {
   for (auto& [job, of] : frozen) {
     if (job >= views_.size()) return false;
     std::tie(view(job).frozen_epoch, view(job).frozen) = std::move(of);
+  }
+  std::map<JobId, Allocation> resized;
+  if (!reader.at_end()) reader(resized);  // or here
+  for (auto& [job, from] : resized) {
+    if (job >= views_.size()) return false;
+    view(job).resized_from = std::move(from);
   }
   return reader.at_end() && nodes_.size() == nodes;
 }

@@ -45,6 +45,7 @@ struct JobView {
   std::uint32_t epoch = 0, restarts = 0;
   std::uint32_t failures = 0;           // crashes of its own doing
   Allocation held;                      // of the run that starts, runs or stops
+  Allocation resized_from;              // while a resize to `held` is pending: what it held
   std::string why;                      // of the last change
   double step = 0, loss = 0, rate = 0;  // as last reported
   // As last reported, and not kept.

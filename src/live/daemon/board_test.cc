@@ -74,6 +74,27 @@ class FrozenJob : public testing::Test {
   Allocation held_;
 };
 
+TEST_F(FrozenJob, AResizeIsWhatItHoldsUnlessItIsRefused) {
+  command(CommandKind::kStart, 1, 1);
+  answer(1, 1);
+  const Allocation before = held_;
+  held_.devices = {{0}};
+  command(CommandKind::kResize, 1, 2);
+  EXPECT_EQ(board_.at(0)->held, held_);
+  EXPECT_EQ(board_.at(0)->resized_from, before);
+  Board next(cluster_);
+  ASSERT_TRUE(next.restore(board_.image()));
+  EXPECT_EQ(next.at(0)->resized_from, before);
+  answer(1, 2, "no", Outcome::kRefused);
+  EXPECT_EQ(board_.at(0)->held, before);
+  EXPECT_TRUE(board_.at(0)->resized_from.empty());
+  command(CommandKind::kResize, 1, 3);
+  answer(1, 3);
+  EXPECT_EQ(board_.at(0)->held, held_);
+  EXPECT_TRUE(board_.at(0)->resized_from.empty());
+  EXPECT_EQ(board_.story_after(0).back().what, "j is resized to 1 devices");
+}
+
 TEST_F(FrozenJob, IsKnownUntilItRunsAgain) {
   freeze();
   EXPECT_EQ(board_.at(0)->frozen_epoch, 1u);

@@ -35,8 +35,8 @@ std::vector<std::string> names_of(const Capabilities& c) {
   for (const auto& [stated, name] :
        {std::pair{c.device_index, "device index"}, std::pair{c.freeze, "freeze"},
         std::pair{c.fraction, "fraction"}, std::pair{c.bandwidth, "bandwidth"},
-        std::pair{c.resize, "resize"}, std::pair{c.claim, "claim"},
-        std::pair{c.foreign_jobs, "foreign jobs"}}) {
+        std::pair{c.resize, "resize"}, std::pair{c.membership, "membership"},
+        std::pair{c.claim, "claim"}, std::pair{c.foreign_jobs, "foreign jobs"}}) {
     if (stated) names.emplace_back(name);
   }
   return names;
@@ -54,7 +54,10 @@ Status check_needs(const JobSpec& job, const EngineStatement& engine) {
        {job.checkpoint.preempt == Preemption::kFreeze, can.freeze,
         "holding a run without ending it (checkpoint.preempt: freeze)",
         "write `preempt: checkpoint`: the job is then stopped by its checkpoint signal and "
-        "started again"}});
+        "started again"},
+       {job.resize == Resizing::kInPlace, can.membership,
+        "ranks that come and go one by one (resize: in_place)",
+        "leave `resize` out: the job is then resized by a checkpoint and a restart"}});
 }
 
 Status check_needs(const Composition& policy, const EngineStatement& engine) {

@@ -17,6 +17,7 @@ struct Capabilities {
   bool fraction = false;      // parts of a device
   bool bandwidth = false;     // limits and guarantees of a run's traffic
   bool resize = false;        // a run can have other shares while it goes on
+  bool membership = false;    // ranks of a run can come and go while the others go on
   bool claim = false;         // no run of one epoch executes twice, whatever is asked how often
   bool foreign_jobs = false;  // others than ours may be on its nodes
   bool operator==(const Capabilities&) const = default;

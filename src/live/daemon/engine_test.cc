@@ -11,13 +11,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr Capabilities kAll = {true, true, true, true, true, true, true};
+constexpr Capabilities kAll = {true, true, true, true, true, true, true, true};
 
 TEST(EngineNeeds, EverythingIsAllowedWhereEverythingIsStated) {
   JobSpec job;
   job.share.percent = 50;
   job.bandwidth.limit = 1e6;
   job.checkpoint.preempt = Preemption::kFreeze;
+  job.resize = Resizing::kInPlace;
   EXPECT_TRUE(check_needs(job, {"all", kAll}).ok());
   EXPECT_TRUE(check_needs(JobSpec{}, {"none", {}}).ok());
   for (const Composition& policy : known_policies()) {
@@ -43,6 +44,12 @@ TEST(EngineNeeds, WhatAJobMissesIsNamedAllAtOnce) {
   ASSERT_FALSE(held.ok());
   EXPECT_THAT(held.error().what, HasSubstr("(checkpoint.preempt: freeze)"));
   EXPECT_THAT(held.error().hint, HasSubstr("write `preempt: checkpoint`"));
+  job = {};
+  job.resize = Resizing::kInPlace;
+  const Status grown = check_needs(job, {"queue", {.resize = true}});
+  ASSERT_FALSE(grown.ok());
+  EXPECT_THAT(grown.error().what, HasSubstr("(resize: in_place)"));
+  EXPECT_THAT(grown.error().hint, HasSubstr("leave `resize` out"));
 }
 
 TEST(EngineNeeds, PoliciesThatNeedMoreThanWholeDevicesAreRefused) {
@@ -59,7 +66,7 @@ TEST(EngineNeeds, PoliciesThatNeedMoreThanWholeDevicesAreRefused) {
 
 TEST(EngineNeeds, NamesAreThoseThatAreStated) {
   EXPECT_THAT(names_of({.fraction = true, .claim = true}), ElementsAre("fraction", "claim"));
-  EXPECT_EQ(names_of(kAll).size(), 7u);
+  EXPECT_EQ(names_of(kAll).size(), 8u);
 }
 
 }  // namespace

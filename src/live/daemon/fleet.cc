@@ -81,10 +81,10 @@ void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
         Watch::Links{[this] { return brain_->now(); },
                      [this](EventRecord record) { brain_->post(std::move(record)); },
                      [this](const std::string& uuid, std::uint32_t epoch, const std::string& why) {
-                       runs_->stacks(uuid, epoch, why);
+                       if (!replicas_->stacks(uuid, epoch, why)) runs_->stacks(uuid, epoch, why);
                      },
                      [this](const std::string& uuid, std::uint32_t epoch, const std::string& why) {
-                       runs_->hung(uuid, epoch, why);
+                       if (!replicas_->hung(uuid, epoch, why)) runs_->hung(uuid, epoch, why);
                      },
                      [this](const std::string& uuid, int number) {
                        if (!runs_->signal(uuid, number)) replicas_->signal(uuid, number);
@@ -94,7 +94,7 @@ void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
       return (!v.held.empty() || v.frozen_epoch > 0) && !has_ended(v.standing);
     };
     for (const JobView& job : board.jobs(holds)) {
-      is_service(job.identity) ? replicas_->adopt(job) : runs_->adopt(job);
+      has_parts(job.identity) ? replicas_->adopt(job) : runs_->adopt(job);
     }
     await_nodes();
     reactor_->after(kLookEvery, [this] { look_round(); });
@@ -208,7 +208,7 @@ void Fleet::hello(const std::shared_ptr<Connection>& connection, const Json& mes
               {"lease_s", options_.lease_s},
               {"now_s", link.agent_now_s}});
   Json plain = Json::array(), replicas = Json::array();
-  for (const Json& run : *runs) (is_replica(run.at("uuid")) ? replicas : plain).push_back(run);
+  for (const Json& run : *runs) (is_part(run.at("uuid")) ? replicas : plain).push_back(run);
   runs_->resume(node, plain);
   replicas_->resume(node, replicas);
   node_is_here(node);
@@ -231,39 +231,21 @@ void Fleet::listen(NodeId node, const std::string& op, const Json& message) {
   if (op == "outcome") {
     const auto number = static_cast<std::uint32_t>(fields.whole("number", 0, 0x7fffffff, 0));
     const std::string result = fields.text("result"), why = fields.text("why");
-    is_replica(uuid) ? replicas_->outcome(node, uuid, epoch, number, result, why)
-                     : runs_->outcome(node, uuid, epoch, number, result, why);
+    is_part(uuid) ? replicas_->outcome(node, uuid, epoch, number, result, why)
+                  : runs_->outcome(node, uuid, epoch, number, result, why);
   } else if (op == "ended") {
     const int rank = static_cast<int>(fields.whole("rank", 0, 1 << 24, 0));
     const int code = static_cast<int>(fields.whole("code", -255, 255, 0));
     const int signal = static_cast<int>(fields.whole("signal", 0, 128, 0));
     const std::string why = fields.text("why");
-    is_replica(uuid) ? replicas_->ended(node, uuid, epoch, rank, code, signal, why)
-                     : runs_->ended(node, uuid, epoch, rank, code, signal, why);
-  } else if (op == "progress" && is_replica(uuid)) {
-    if (fields.find("qps") == nullptr) return;
-    replicas_->report(uuid, epoch, fields.number("qps", 0, 1e12, 0),
-                      fields.number("latency", 0, 1e9, 0));
-  } else if (op == "progress" && fields.whole("rank", 0, 1 << 24, 0) == 0) {
-    const auto job = board_->find(uuid);
-    if (!job || job->epoch != epoch) return;
-    Event event;
-    event.kind = EventKind::kProgress;
-    event.job = job->id;
-    event.epoch = epoch;
-    event.value = fields.number("work", 0, 1e300, fields.number("step", 0, 1e300, 0));
-    event.value2 = fields.number("rate", 0, 1e300, 0);
-    board_->report(job->id, epoch, fields.number("step", 0, 1e300, 0),
-                   fields.number("loss", -1e300, 1e300, 0), event.value2);
-    brain_->report(event);
-    if (fields.find("step") != nullptr) watch_->progress(*job, fields.number("step", 0, 1e300, 0));
+    is_part(uuid) ? replicas_->ended(node, uuid, epoch, rank, code, signal, why)
+                  : runs_->ended(node, uuid, epoch, rank, code, signal, why);
+  } else if (op == "progress") {
+    hear_of_progress(uuid, epoch, fields);
   } else if (op == "usage") {
     const Json* runs = fields.find("runs");
     for (const Json& run : runs != nullptr && runs->is_array() ? *runs : Json::array()) {
-      JsonFields of_run(run);
-      const auto job = board_->find(of_run.text("uuid"));
-      if (!job || job->epoch != of_run.whole("epoch", 0, 0x7fffffff, 0)) continue;
-      watch_->usage(*job, node, of_run.number("idle_s", 0, 1e12, 0));
+      hear_of_usage(node, JsonFields(run));
     }
   }
 }
@@ -324,7 +306,7 @@ void Fleet::look_round() {
 void Fleet::carry_out(const KeptCommand& command, const JobView& job) {
   reactor_->post([this, command, job] {
     if (brain_ == nullptr) return;
-    if (is_service(job.identity)) return replicas_->carry_out(command, job);
+    if (has_parts(job.identity)) return replicas_->carry_out(command, job);
     if (command.kind == CommandKind::kStart) {
       starts_.emplace(std::pair(job.identity.uuid, command.epoch), monotonic_ns());
     }
@@ -366,6 +348,7 @@ const EngineStatement& Fleet::local() {
                                           .fraction = true,
                                           .bandwidth = true,
                                           .resize = false,
+                                          .membership = true,
                                           .claim = true,
                                           .foreign_jobs = false}};
   return statement;

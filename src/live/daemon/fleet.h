@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "live/agent/json_fields.h"
 #include "live/daemon/engine.h"
 #include "live/daemon/execs.h"
 #include "live/daemon/replicas.h"
@@ -109,6 +110,9 @@ class Fleet : public Engine {
   void node_is_here(NodeId node);
   void forgive_own_silence();
   void exec_here(const ExecWish& wish, const Execs::Answer& answer);
+  // fleet_reports.cc: what runs tell of themselves.
+  void hear_of_progress(const std::string& uuid, std::uint32_t epoch, JsonFields& fields);
+  void hear_of_usage(NodeId node, JsonFields run);
   void hear_of_exec(NodeId node, const std::string& op, const Json& message);
   void lose_execs(NodeId node, const std::string& why);
   // fleet_frozen.cc: ranks that are held while their job waits.

@@ -36,8 +36,8 @@ void Fleet::exec(const ExecWish& wish, const Execs::Answer& answer) {
 }
 
 void Fleet::exec_here(const ExecWish& wish, const Execs::Answer& answer) {
-  const RankPlace place = is_replica(wish.run) ? replicas_->place_of(wish.run, wish.rank)
-                                               : runs_->place_of(wish.run, wish.rank);
+  const RankPlace place = has_parts(wish.job.identity) ? replicas_->place_of(wish.run, wish.rank)
+                                                       : runs_->place_of(wish.run, wish.rank);
   const std::string& name = wish.job.name;
   if (place.ranks == 0) return answer(refusal(409, fmt::format("{} does not run now", name)));
   if (place.node == kNoNode) {
@@ -55,14 +55,13 @@ void Fleet::exec_here(const ExecWish& wish, const Execs::Answer& answer) {
   }
   auto id = fresh_id();
   if (!id.ok()) return answer(refusal(500, id.error().what));
-  Execs::Request request{{*id, {wish.run, place.epoch}, wish.rank, wish.command},
+  Execs::Request request{{*id, {place.run, place.epoch}, wish.rank, wish.command},
                          wish.job.identity.uuid,
                          place.node,
                          wish.caller.uid};
   // Not what is run: its words may hold secrets.
-  const std::string what =
-      fmt::format("exec in rank {}{} by {}", wish.rank, is_replica(wish.run) ? " of a replica" : "",
-                  wish.caller.user);
+  const std::string what = fmt::format("exec in rank {}{} by {}", wish.rank,
+                                       is_part(wish.run) ? " of a replica" : "", wish.caller.user);
   execs_->open(request, monotonic_s(), [this, answer, what, job = wish.job.id](ExecReply reply) {
     if (reply.status == 201) board_->note(job, brain_->now(), what);
     answer(std::move(reply));

@@ -32,6 +32,9 @@ void Replicas::resume(NodeId node, const Json& runs) {
     // The newest that some node has; a run before it is a stranger's.
     if (replica.state != Replica::State::kUnknown || epoch < replica.epoch) continue;
     replica.epoch = epoch;
+    if (const Json ranks = run.value("ranks", Json::array()); !ranks.empty()) {
+      replica.rank = ranks.front().value("rank", -1);
+    }
   }
   std::vector<std::pair<JobId, std::string>> missing;
   for (auto& [id, service] : services_) {
@@ -39,15 +42,19 @@ void Replicas::resume(NodeId node, const Json& runs) {
       if (replica.state != Replica::State::kUnknown) continue;
       replica.unheard.erase(node);
       if (!replica.unheard.empty()) continue;
-      if (replica.epoch == 0 && replica.wanted) {
-        missing.emplace_back(id, uuid);
-      } else if (replica.epoch == 0) {
+      const bool met = replica.meets && service.started;  // without it they go on as they are
+      if (replica.epoch == 0 && (!replica.wanted || met)) {
         replica.state = Replica::State::kGone;
+      } else if (replica.epoch == 0 && service.in_place) {
+        replica.state = Replica::State::kWaiting;  // until it is known who else is there
+      } else if (replica.epoch == 0) {
+        missing.emplace_back(id, uuid);
       } else {
         replica.slot = next_slot_++;
         slots_[replica.slot] = {id, uuid};
         replica.state = Replica::State::kRunning;
         replica.since = links_.runs.now();
+        service.ready = service.ready || replica.meets;
         runs_.adopt(view_of(service, replica));
         if (!replica.wanted) stop(service, replica);
       }
@@ -109,13 +116,15 @@ void Replicas::tick() {
                                     [&](NodeId node) { return service.lost.contains(node); });
       if (replica.state == Replica::State::kWaiting && replica.wanted && !lost &&
           replica.again_at <= now) {
-        begin(service, replica);
+        service.in_place ? replace(service, replica) : begin(service, replica);
       } else if (replica.state == Replica::State::kStarting &&
                  now - replica.since > kStartPatience) {
         runs_.give_up(uuid, replica.epoch, "a node did not answer its start");
+      } else if (replica.meets && !service.ready && now - replica.since > kStartPatience) {
+        fail(service, {"nobody serves the place where its ranks meet"});
       }
     }
-    tell_load(service);
+    if (!service.in_place) tell_load(service);
   }
   settle();
 }

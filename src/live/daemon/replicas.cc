@@ -10,20 +10,30 @@
 namespace weft::live {
 namespace {
 
-constexpr const char* kMark = "-replica-";
+constexpr std::string_view kReplica = "-replica-", kMember = "-member-";
 constexpr std::uint32_t kStart = 1, kStop = 2;  // numbers of commands to a replica's run
 constexpr int kEpochBits = 14;                  // of restarts in one term
+constexpr Seconds kMeetingGrace = 5;
+
+// Where the name of the job ends.
+std::size_t mark_in(const std::string& uuid) {
+  return std::min(uuid.find(kReplica), uuid.find(kMember));
+}
 
 std::string name_of(const std::string& uuid) {
-  return uuid.substr(uuid.find(kMark) + std::string_view(kMark).size());
+  return uuid.substr(uuid.find(kReplica) + kReplica.size());
 }
 
 }  // namespace
 
-bool is_replica(const std::string& uuid) { return uuid.find(kMark) != std::string::npos; }
+bool is_part(const std::string& uuid) { return mark_in(uuid) != std::string::npos; }
 
 std::string replica_uuid(const std::string& service, const std::string& replica) {
-  return service + kMark + replica;
+  return service + std::string(kReplica) + replica;
+}
+
+std::string member_uuid(const std::string& job, const std::string& member) {
+  return job + std::string(kMember) + member;
 }
 
 bool is_service(const JobIdentity& job) {
@@ -31,22 +41,26 @@ bool is_service(const JobIdentity& job) {
   return job.spec.find("\"kind\":\"service\"") != std::string::npos;
 }
 
+bool has_parts(const JobIdentity& job) {
+  return is_service(job) || job.spec.find("\"resize\":\"in_place\"") != std::string::npos;
+}
+
 Replicas::Replicas(const Cluster& cluster, std::uint64_t term, const std::string& log_root,
                    Links links)
     : cluster_(cluster),
+      log_root_(log_root),
       links_(std::move(links)),
       next_epoch_(static_cast<std::uint32_t>(term << kEpochBits) + 1),
       runs_(cluster, term, log_root,
             RunsLinks{links_.runs.send, links_.runs.address,
-                      [this](EventRecord record, const std::function<void()>& durable) {
-                        // Nothing of it is in the journal: whatever ends is started again.
-                        heard_.push_back(std::move(record));
-                        durable();
+                      [this](EventRecord record, const Durable& durable) {
+                        heard_.emplace_back(std::move(record), durable);
                       },
-                      links_.runs.now}) {}
+                      links_.runs.now, nullptr, nullptr,
+                      [this](const std::string& uuid, Json& start) { dress(uuid, start); }}) {}
 
 Replicas::Service* Replicas::service_of(const std::string& replica_uuid) {
-  const std::string uuid = replica_uuid.substr(0, replica_uuid.find(kMark));
+  const std::string uuid = replica_uuid.substr(0, mark_in(replica_uuid));
   for (auto& [id, service] : services_) {
     if (service.view.identity.uuid == uuid) return &service;
   }
@@ -64,7 +78,7 @@ Replicas::Replica* Replicas::replica_of(const std::string& uuid, std::uint32_t e
 std::vector<Replicas::Replica> Replicas::split(const Service& service,
                                                const Allocation& held) const {
   std::vector<Replica> replicas;
-  const std::size_t each = held.devices.size() / std::max(1u, held.replicas);
+  const std::size_t each = service.in_place ? 1 : held.devices.size() / std::max(1u, held.replicas);
   std::map<NodeId, double> on_node;
   for (const DeviceShare& share : held.devices) on_node[cluster_.node_of(share.device)] += 1;
   std::map<DeviceId, int> seen;
@@ -72,9 +86,10 @@ std::vector<Replicas::Replica> Replicas::split(const Service& service,
     Replica& replica = replicas.emplace_back();
     const DeviceId device = held.devices[first].device;
     const int before = seen[device]++;
-    replica.uuid =
-        replica_uuid(service.view.identity.uuid,
-                     before == 0 ? std::to_string(device) : fmt::format("{}-{}", device, before));
+    const std::string name =
+        before == 0 ? std::to_string(device) : fmt::format("{}-{}", device, before);
+    const std::string& job = service.view.identity.uuid;
+    replica.uuid = service.in_place ? member_uuid(job, name) : replica_uuid(job, name);
     replica.held.configuration = held.configuration;
     std::map<NodeId, double> mine;
     for (std::size_t i = first; i < first + each; ++i) {
@@ -104,9 +119,18 @@ JobView Replicas::view_of(const Service& service, const Replica& replica) const 
   view.failures = 0;
   view.standing = JobStanding::kRunning;
   JobSpec spec = service.spec;
-  spec.envs["WEFT_SERVICE"] = service.view.identity.uuid;
-  spec.envs["WEFT_REPLICA"] = name_of(replica.uuid);
-  if (spec.service.port > 0) spec.envs["WEFT_PORT"] = std::to_string(spec.service.port);
+  if (service.in_place) {
+    spec.workers_per_node = 0;
+    spec.retries.max = 0;  // what follows is decided here
+    if (replica.meets) {
+      spec.checkpoint = {};
+      spec.checkpoint.grace = kMeetingGrace;
+    }
+  } else {
+    spec.envs["WEFT_SERVICE"] = service.view.identity.uuid;
+    spec.envs["WEFT_REPLICA"] = name_of(replica.uuid);
+    if (spec.service.port > 0) spec.envs["WEFT_PORT"] = std::to_string(spec.service.port);
+  }
   view.identity.spec = to_json(spec).dump();
   return view;
 }
@@ -118,13 +142,15 @@ void Replicas::begin(Service& service, Replica& replica) {
   replica.epoch = next_epoch_++;
   replica.state = Replica::State::kStarting;
   replica.since = links_.runs.now();
-  replica.qps = replica.latency = 0;
+  replica.qps = replica.latency = replica.idle_s = 0;
+  replica.speaks = false;
   KeptCommand command{CommandKind::kStart, replica.slot, replica.epoch, kStart, kNever,
                       replica.held};
   runs_.carry_out(command, view_of(service, replica));
 }
 
 void Replicas::stop(Service& service, Replica& replica) {
+  if (replica.state == Replica::State::kDone) return;
   replica.wanted = false;
   if (replica.state == Replica::State::kStopping || replica.state == Replica::State::kGone) return;
   if (replica.state == Replica::State::kWaiting) {
@@ -144,10 +170,22 @@ void Replicas::adopt(const JobView& job) {
   if (auto spec = spec_from_json(Json::parse(job.identity.spec, nullptr, false)); spec.ok()) {
     service.spec = std::move(*spec);
   }
-  for (Replica& replica : split(service, job.held)) {
-    replica.unheard = replica.nodes;
-    service.replicas.emplace(replica.uuid, std::move(replica));
-  }
+  service.in_place = service.spec.resize == Resizing::kInPlace;
+  service.started = job.standing != JobStanding::kStarting;
+  if (job.standing == JobStanding::kStopping) service.pending = CommandKind::kStop;
+  int rank = 0;
+  const auto add = [&](const Allocation& held, bool wanted) {
+    for (Replica& replica : split(service, held)) {
+      replica.unheard = replica.nodes;
+      replica.wanted = wanted;
+      if (!service.started) replica.rank = rank++;
+      service.replicas.emplace(replica.uuid, std::move(replica));
+    }
+  };
+  add(job.held, job.standing != JobStanding::kStopping);
+  // Whoever was before us may not have told those that are to go.
+  add(job.resized_from, false);
+  if (service.in_place) add_meeting(service);
 }
 
 void Replicas::carry_out(const KeptCommand& command, const JobView& job) {
@@ -159,7 +197,11 @@ void Replicas::carry_out(const KeptCommand& command, const JobView& job) {
     started.standing = JobStanding::kStarting;
     adopt(started);
     found = services_.find(command.job);
-    for (auto& [uuid, replica] : found->second.replicas) begin(found->second, replica);
+    Service& service = found->second;
+    if (service.in_place) begin_members(service);
+    for (auto& [uuid, replica] : service.replicas) {
+      if (!service.in_place) begin(service, replica);
+    }
   }
   if (found == services_.end() || found->second.view.epoch != command.epoch) {
     Service nobody;  // it is gone
@@ -173,18 +215,9 @@ void Replicas::carry_out(const KeptCommand& command, const JobView& job) {
   Service& service = found->second;
   service.number = command.number;
   service.pending = command.kind;
-  if (command.kind == CommandKind::kResize) {
-    const bool known = std::none_of(
-        service.replicas.begin(), service.replicas.end(),
-        [](const auto& entry) { return entry.second.state == Replica::State::kUnknown; });
-    if (!known) {
-      // What should go may still be unknown to us; asked again later, all nodes have spoken.
-      service.pending = CommandKind::kNone;
-      Event refused;
-      refused.kind = EventKind::kOutcome;
-      refused.outcome = Outcome::kRefused;
-      return tell(service, refused, "its nodes are not back yet");
-    }
+  if (command.kind == CommandKind::kResize && service.in_place) {
+    resize_members(service, command.allocation);
+  } else if (command.kind == CommandKind::kResize) {
     std::set<std::string> wanted;
     for (Replica& replica : split(service, command.allocation)) {
       wanted.insert(replica.uuid);
@@ -195,7 +228,9 @@ void Replicas::carry_out(const KeptCommand& command, const JobView& job) {
       if (!wanted.contains(uuid)) stop(service, replica);
     }
   } else if (command.kind == CommandKind::kStop) {
-    for (auto& [uuid, replica] : service.replicas) stop(service, replica);
+    for (auto& [uuid, replica] : service.replicas) {
+      if (!replica.meets) stop(service, replica);  // which goes last
+    }
   }
   settle();
 }
@@ -214,26 +249,28 @@ void Replicas::failed(Service& service, Replica& replica, const std::string& why
                             why.empty() ? "" : ": ", why, pause));
 }
 
-void Replicas::heard(const EventRecord& record) {
+void Replicas::heard(const EventRecord& record, const Durable& durable) {
   const auto slot = slots_.find(record.event.job);
-  if (slot == slots_.end()) return;
+  if (slot == slots_.end()) return durable();
   const auto found = services_.find(slot->second.first);
-  if (found == services_.end()) return;
+  if (found == services_.end()) return durable();
   Service& service = found->second;
   const auto at = service.replicas.find(slot->second.second);
-  if (at == service.replicas.end() || at->second.slot != record.event.job) return;
+  if (at == service.replicas.end() || at->second.slot != record.event.job) return durable();
   Replica& replica = at->second;
   const Event& e = record.event;
   if (e.kind == EventKind::kHoldBack) return;
   const bool started =
       e.kind == EventKind::kOutcome && e.outcome == Outcome::kDone && e.number == kStart;
-  if (started && replica.state != Replica::State::kStarting) return;
   if (started) {
-    replica.state = Replica::State::kRunning;
+    if (replica.state == Replica::State::kStarting) replica.state = Replica::State::kRunning;
+    if (replica.joins) links_.remark(service.view.id, "");  // of the one whose place it takes
     return;
   }
   slots_.erase(slot);
   replica.slot = kNoJob;
+  if (service.in_place) return member_ended(service, replica, record, durable);
+  durable();  // nothing of it is in the journal: whatever ends is started again
   if (!replica.wanted) {
     replica.state = Replica::State::kGone;
   } else {
@@ -243,13 +280,16 @@ void Replicas::heard(const EventRecord& record) {
 
 void Replicas::settle() {
   while (!heard_.empty()) {
-    const EventRecord record = std::move(heard_.front());
+    const auto [record, durable] = std::move(heard_.front());
     heard_.pop_front();
-    heard(record);
+    heard(record, durable);
   }
   std::vector<JobId> all;
   for (const auto& [id, service] : services_) all.push_back(id);
-  for (const JobId id : all) settle(services_.at(id));
+  for (const JobId id : all) {
+    Service& service = services_.at(id);
+    service.in_place ? settle_members(service) : settle(service);
+  }
 }
 
 void Replicas::settle(Service& service) {
@@ -291,14 +331,14 @@ void Replicas::settle(Service& service) {
   if (stops || service.replicas.empty()) services_.erase(service.view.id);
 }
 
-void Replicas::tell(const Service& service, Event event, const std::string& why) {
+void Replicas::tell(const Service& service, Event event, const std::string& why, Durable durable) {
   event.job = service.view.id;
   event.epoch = service.view.epoch;
   if (event.kind == EventKind::kOutcome) event.number = service.number;
   EventRecord record;
   record.event = event;
   record.why = why;
-  links_.runs.post(std::move(record), [] {});
+  links_.runs.post(std::move(record), durable ? std::move(durable) : Durable([] {}));
 }
 
 void Replicas::outcome(NodeId node, const std::string& uuid, std::uint32_t epoch,
@@ -323,6 +363,11 @@ void Replicas::gone(NodeId node, bool all, const std::string& why) {
     if (!all && service.spec.on_controller_loss != ControllerLoss::kStop) continue;
     for (auto& [uuid, replica] : service.replicas) {
       if (!replica.nodes.contains(node)) continue;
+      if (service.in_place) {
+        if (replica.state == Replica::State::kUnknown) replica.state = Replica::State::kGone;
+        fail(service, {fmt::format("node {}: {}", cluster_.nodes[node].name, why), false, node});
+        continue;
+      }
       service.lost.insert(node);
       if (replica.state == Replica::State::kUnknown) replica.state = Replica::State::kWaiting;
     }
@@ -335,7 +380,9 @@ bool Replicas::signal(const std::string& uuid, int number) {
   bool any = false;
   for (const auto& [id, service] : services_) {
     if (service.view.identity.uuid != uuid) continue;
-    for (const auto& [name, replica] : service.replicas) any |= runs_.signal(name, number);
+    for (const auto& [name, replica] : service.replicas) {
+      if (!replica.meets) any |= runs_.signal(name, number);
+    }
   }
   return any;
 }

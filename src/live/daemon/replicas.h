@@ -1,13 +1,16 @@
-// Services: the controller sees one job with replicas; agents see a run for each replica, which is
-// started again for ever by itself, so that one that fails takes no other with it.
+// Jobs whose parts come and go one by one: the controller sees one job that holds devices; agents
+// see a run for each part, so that one that fails takes no other with it. The parts of a service
+// are its replicas, each started again for ever. Those of a job that is resized in place are its
+// members (members.cc): ranks that find each other through one part more, where they meet.
 //
-// A replica is named after its first device, so its runs never leave their nodes, and agents' own
+// A part is named after its first device, so its runs never leave their nodes, and agents' own
 // claims keep two of them apart. Their epochs are not in the journal: they rise with the term,
 // which is, and in it.
 #pragma once
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,10 +19,13 @@
 
 namespace weft::live {
 
-// Whether a run that an agent speaks of is a replica's.
-bool is_replica(const std::string& uuid);
+// Whether a run that an agent speaks of is a part of a job.
+bool is_part(const std::string& uuid);
 bool is_service(const JobIdentity& job);
+// Whether the job's parts are runs of their own.
+bool has_parts(const JobIdentity& job);
 std::string replica_uuid(const std::string& service, const std::string& replica);
+std::string member_uuid(const std::string& job, const std::string& member);
 
 // Holds no socket, thread or clock.
 class Replicas {
@@ -31,7 +37,7 @@ class Replicas {
   };
   Replicas(const Cluster& cluster, std::uint64_t term, const std::string& log_root, Links links);
 
-  // As of Runs, for services; what agents say is of replicas.
+  // As of Runs, for jobs with parts; what agents say is of the parts.
   void adopt(const JobView& job);
   void carry_out(const KeptCommand& command, const JobView& job);
   void outcome(NodeId node, const std::string& uuid, std::uint32_t epoch, std::uint32_t number,
@@ -41,8 +47,19 @@ class Replicas {
   void resume(NodeId node, const nlohmann::json& runs);
   void gone(NodeId node, bool all, const std::string& why);
   bool signal(const std::string& uuid, int number);
+  // False: the job has no members.
+  bool hung(const std::string& uuid, std::uint32_t epoch, const std::string& why);
+  bool stacks(const std::string& uuid, std::uint32_t epoch, const std::string& why);
 
-  RankPlace place_of(const std::string& uuid, int rank) const { return runs_.place_of(uuid, rank); }
+  // Of a replica, or of the job whose member has that rank.
+  RankPlace place_of(const std::string& uuid, int rank);
+  // Where the members of a job meet is served now.
+  void ready(const std::string& uuid, std::uint32_t epoch);
+  // The job for which this member speaks: the one with the least rank of those that tell steps.
+  std::optional<JobId> speaks_for(const std::string& uuid, std::uint32_t epoch);
+  // A member has used nothing for so long: its job, and for how long all of its node have not.
+  std::optional<std::pair<JobId, Seconds>> idle(const std::string& uuid, std::uint32_t epoch,
+                                                Seconds idle_s);
 
   // A replica told how many requests a second it has, and how long they take.
   void report(const std::string& uuid, std::uint32_t epoch, double qps, Seconds latency);
@@ -55,7 +72,7 @@ class Replicas {
     std::string uuid;
     Allocation held;
     std::set<NodeId> nodes;
-    enum class State { kUnknown, kStarting, kRunning, kWaiting, kStopping, kGone };
+    enum class State { kUnknown, kStarting, kRunning, kWaiting, kStopping, kDone, kGone };
     State state = State::kUnknown;
     std::uint32_t epoch = 0;  // of its run
     JobId slot = kNoJob;      // by which Runs knows it
@@ -65,7 +82,20 @@ class Replicas {
     std::uint32_t failures = 0;       // in a row
     double qps = 0;
     Seconds latency = 0;
+    // Members.
+    bool meets = false;  // it is where they meet
+    int rank = -1;       // -1: not known
+    bool joins = false;  // to those that run already
+    bool speaks = false;
+    Seconds idle_s = 0;
   };
+  // Why all of a job ends.
+  struct Failure {
+    std::string why;
+    bool own = false;  // of the job, not of what runs it
+    NodeId node = kNoNode;
+  };
+  using Durable = std::function<void()>;
   struct Service {
     JobView view;
     JobSpec spec;
@@ -75,6 +105,13 @@ class Replicas {
     std::set<NodeId> lost;
     double told_qps = 0;
     Seconds told_at = 0;
+    // Members.
+    bool in_place = false;
+    bool started = false;  // the controller has been told
+    bool ready = false;    // they can meet
+    bool ending = false;   // one has ended well: nobody takes the place of others any more
+    std::optional<Failure> failure;
+    std::vector<Durable> ends;  // that agents keep until the journal has the job's
   };
 
   Service* service_of(const std::string& replica_uuid);
@@ -87,20 +124,43 @@ class Replicas {
   void begin(Service& service, Replica& replica);
   void stop(Service& service, Replica& replica);
   void failed(Service& service, Replica& replica, const std::string& why);
-  void heard(const EventRecord& record);
+  void heard(const EventRecord& record, const Durable& durable);
   // What has gathered of Runs' events, and what follows for the controller.
   void settle();
   void settle(Service& service);
-  void tell(const Service& service, Event event, const std::string& why = "");
+  void tell(const Service& service, Event event, const std::string& why = "",
+            Durable durable = nullptr);
   void tell_load(Service& service);
 
+  // members.cc: jobs that are resized in place.
+  Service* job_of(const std::string& uuid);
+  bool all_known(const Service& service) const;
+  NodeId meeting_node(const Service& service) const;
+  Replica* meeting_of(Service& service);
+  void add_meeting(Service& service);
+  // What members need to know, beyond what every run is told.
+  void dress(const std::string& uuid, Json& start);
+  void dress_member(const Service& service, const Replica& replica, Json& start);
+  void begin_members(Service& service);
+  void resize_members(Service& service, const Allocation& target);
+  void member_ended(Service& service, Replica& replica, const EventRecord& record,
+                    const Durable& durable);
+  // A member that waits to come (again) does, or all of the job ends.
+  void replace(Service& service, Replica& replica);
+  void fail(Service& service, Failure failure);
+  void settle_members(Service& service);
+  void tell_end(Service& service);
+  // Gives what people are told of the failure.
+  std::string tell_hold_back(const Service& service, const Failure& failure);
+
   const Cluster& cluster_;
+  std::string log_root_;
   Links links_;
   std::uint32_t next_epoch_;
   JobId next_slot_ = 0;
   std::map<JobId, Service> services_;
   std::map<JobId, std::pair<JobId, std::string>> slots_;  // service and replica
-  std::deque<EventRecord> heard_;
+  std::deque<std::pair<EventRecord, Durable>> heard_;
   // Ends of ranks whose replica's other nodes have not spoken yet.
   std::vector<std::pair<std::string, std::function<void()>>> early_ends_;
   Runs runs_;

@@ -9,6 +9,7 @@ namespace weft::live {
 namespace {
 
 using Json = nlohmann::json;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -199,13 +200,26 @@ TEST_F(ReplicasTest, TheNextDaemonTakesOverWhatRunsAndStartsTheRest) {
 }
 
 TEST_F(ReplicasTest, AResizeWaitsForNodesThatAreNotBack) {
+  start_two();
+  const std::uint32_t kept = epochs_["u-replica-0"], leaving = epochs_["u-replica-2"];
+  begin(2);
   JobView view = service();
   view.standing = JobStanding::kRunning;
-  view.held = command(CommandKind::kStart, 0, {0, 2}).allocation;
+  view.held = command(CommandKind::kResize, 0, {0}).allocation;
+  view.resized_from = command(CommandKind::kStart, 0, {0, 2}).allocation;
   replicas_->adopt(view);
   replicas_->carry_out(command(CommandKind::kResize, 2, {0}), view);
-  ASSERT_EQ(told_.size(), 1u);
-  EXPECT_EQ(told_[0].event.outcome, Outcome::kRefused);
+  replicas_->resume(
+      0, Json::array({{{"uuid", "u-replica-0"}, {"epoch", kept}, {"ranks", Json::array()}}}));
+  EXPECT_THAT(told(), IsEmpty()) << "the other may still run";
+  replicas_->resume(
+      1, Json::array({{{"uuid", "u-replica-2"}, {"epoch", leaving}, {"ranks", Json::array()}}}));
+  EXPECT_FALSE(said_.empty());
+  EXPECT_THAT(said(), Each("stop u-replica-2@1"));
+  EXPECT_THAT(told(), IsEmpty());
+  epochs_["u-replica-2"] = leaving;
+  answer(1, "u-replica-2", 2);
+  EXPECT_THAT(told(), ElementsAre(kDone2));
 }
 
 TEST_F(ReplicasTest, TheLoadIsTheSumAndToldWhenItChanges) {

@@ -11,14 +11,11 @@
 #include "live/job/job_json.h"
 
 namespace weft::live {
-namespace {
 
-std::string master_port(const std::string& uuid, std::uint32_t epoch) {
+std::string port_of(const std::string& uuid, std::uint32_t epoch) {
   const std::size_t mixed = std::hash<std::string>{}(uuid + "/" + std::to_string(epoch));
   return std::to_string(20'000 + mixed % 12'000);
 }
-
-}  // namespace
 
 Runs::Run Runs::make(const JobView& job, const Allocation& held, std::uint32_t number) const {
   Run run;
@@ -102,7 +99,7 @@ void Runs::send_start(NodeId node, const Key& key, const Run& run) {
                       {"ROLE_NAME", "default"},
                       {"ROLE_WORLD_SIZE", std::to_string(world)},
                       {"MASTER_ADDR", address.empty() ? "127.0.0.1" : address},
-                      {"MASTER_PORT", master_port(key.first, key.second)},
+                      {"MASTER_PORT", port_of(key.first, key.second)},
                       {"TORCHELASTIC_RUN_ID", key.first},
                       {"TORCHELASTIC_RESTART_COUNT", std::to_string(key.second - 1)},
                       {"WEFT_JOB", key.first},
@@ -133,6 +130,7 @@ void Runs::send_start(NodeId node, const Key& key, const Run& run) {
       {"ranks", part.ranks},
       {"environment", environment}};
   if (run.thaws > 0) start["thaw"] = run.thaws;
+  if (links_.dress) links_.dress(key.first, start);
   links_.send(node, start);
 }
 

@@ -29,6 +29,8 @@ struct RunsLinks {
   std::function<bool(NodeId)> in_service = nullptr;
   // None of the job's ranks are frozen any more.
   std::function<void(JobId, const std::string& why)> frozen_gone = nullptr;
+  // What the start of a run has to say beyond what every run is told; without it, nothing.
+  std::function<void(const std::string& uuid, nlohmann::json& start)> dress = nullptr;
 };
 
 // Where a rank is, as far as it is known.
@@ -36,7 +38,11 @@ struct RankPlace {
   std::uint32_t epoch = 0;
   int ranks = 0;          // of the run; 0: there is none that is to go on
   NodeId node = kNoNode;  // none: it has no such rank
+  std::string run = "";   // uuid of the run it is in
 };
+
+// For whatever the ranks of one start of a job serve themselves.
+std::string port_of(const std::string& uuid, std::uint32_t epoch);
 
 class Runs {
  public:

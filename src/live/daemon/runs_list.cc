@@ -48,7 +48,7 @@ RankPlace Runs::place_of(const std::string& uuid, int rank) const {
   RankPlace place;
   for (auto at = runs_.lower_bound({uuid, 0}); at != runs_.end() && at->first.first == uuid; ++at) {
     if (at->second.aim != Run::Aim::kRun) continue;
-    place = {at->first.second, 0, kNoNode};
+    place = {at->first.second, 0, kNoNode, uuid};
     for (const auto& [node, part] : at->second.parts) {
       const int last = part.first_rank + static_cast<int>(part.ranks.size());
       place.ranks = std::max(place.ranks, last);

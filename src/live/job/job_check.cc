@@ -25,6 +25,7 @@ class Checker {
     check_accelerators();
     check_workers();
     check_elastic();
+    check_in_place();
     check_service();
     check_times();
     check_sharing();
@@ -97,6 +98,21 @@ class Checker {
                     "divide their number or be a multiple of it",
                     workers, devices),
         {"resources.accelerators"});
+  }
+
+  void check_in_place() {
+    if (job_.resize == Resizing::kRestart) return;
+    if (!job_.elastic()) {
+      add("resize", "is in_place, which is for elastic jobs", {"min_workers", "max_workers"});
+    }
+    if (job_.ranks_per_node() != job_.devices_per_node()) {
+      add("workers_per_node", "of a job that is resized in place must be one for each device",
+          {"resize", "resources.accelerators"});
+    }
+    if (job_.checkpoint.preempt == Preemption::kFreeze) {
+      add("checkpoint.preempt", "is freeze, which is not for jobs that are resized in place",
+          {"resize"});
+    }
   }
 
   void check_elastic() {

@@ -46,6 +46,7 @@ void visit_demand(Visitor& v, Spec& job) {
   v.integer("workers_per_node", job.workers_per_node, 1, kMaxWorkersPerNode);
   v.integer("min_workers", job.min_workers, 1, kMaxWorkers);
   v.integer("max_workers", job.max_workers, 1, kMaxWorkers);
+  v.choice("resize", job.resize, kResizingNames);
   v.text("setup", job.setup, kMaxScriptBytes);
   v.text("run", job.run, kMaxScriptBytes);
   v.text("workdir", job.workdir, kMaxPathBytes);

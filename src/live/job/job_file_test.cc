@@ -194,6 +194,23 @@ TEST(JobFile, RefusesWithLineValueAndLimit) {
   }
 }
 
+TEST(JobFile, RefusesToResizeInPlaceWhatCannotBe) {
+  const std::vector<BadCase> cases = {
+      {"resized in place, but not elastic", "run: x\nresize: in_place\n", "is for elastic jobs"},
+      {"resized in place with large workers",
+       "run: x\nresources: {accelerators: 2}\nworkers_per_node: 1\nmin_workers: 1\n"
+       "max_workers: 4\nresize: in_place\n",
+       "one for each device"},
+      {"resized in place and frozen",
+       "run: x\nmin_workers: 1\nmax_workers: 4\nresize: in_place\n"
+       "checkpoint: {preempt: freeze}\n",
+       "is freeze, which is not for jobs that are resized in place"},
+  };
+  for (const BadCase& c : cases) {
+    EXPECT_THAT(read_bad(c.text), HasSubstr(c.want)) << c.what;
+  }
+}
+
 TEST(JobFile, ToldAllAtOnceAndNothingOfDefaultsThatStandIn) {
   const std::string text = read_bad(
       "name: a b\nnum_nodes: none\nmin_workers: 1\nmax_workers: 4\nresources: {accelerators: 8}\n"

@@ -145,6 +145,10 @@ inline JobSpec random_job(Random& random) {
       job.min_workers = 1 + static_cast<std::uint32_t>(random.below(job.workers()));
       job.max_workers = job.workers() + static_cast<std::uint32_t>(random.below(100));
     }
+    const bool plain = job.workers_per_node == 0 || job.workers_per_node == devices;
+    if (job.checkpoint.preempt == Preemption::kFreeze || !job.elastic() || !plain) {
+      job.resize = Resizing::kRestart;
+    }
     if (check_job(job).empty()) return job;
   }
 }

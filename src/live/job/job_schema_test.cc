@@ -239,6 +239,9 @@ const Verdict kVerdicts[] = {
     {"{run: x, envs: {A: }}", false},
     {"{run: x, preemptible: false, priority: -3, workdir: /w, setup: make}", true},
     {"{run: x, min_workers: 1, max_workers: 4, workers_per_node: 1}", true},
+    {"{run: x, min_workers: 1, max_workers: 4, resize: in_place}", true},
+    {"{run: x, min_workers: 1, max_workers: 4, resize: restart}", true},
+    {"{run: x, min_workers: 1, max_workers: 4, resize: true}", false},
     {"[run]", false},
 };
 

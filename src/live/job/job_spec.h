@@ -120,6 +120,9 @@ struct ServiceRule {
   bool operator==(const ServiceRule&) const = default;
 };
 
+// How the size of an elastic job changes: by a checkpoint and a restart, or rank by rank.
+enum class Resizing : std::uint8_t { kRestart, kInPlace };
+
 enum class ControllerLoss : std::uint8_t { kContinue, kStop };
 
 struct JobSpec {
@@ -129,6 +132,7 @@ struct JobSpec {
   std::uint32_t num_nodes = 1;
   std::uint32_t workers_per_node = 0;              // ranks on each node; 0: one for each device
   std::uint32_t min_workers = 0, max_workers = 0;  // of all nodes; both 0: not elastic
+  Resizing resize = Resizing::kRestart;            // elastic jobs only
   std::string setup, run, workdir;
   std::map<std::string, std::string> envs;
   std::int32_t priority = 0;
@@ -163,6 +167,7 @@ inline constexpr const char* kKindNames[] = {"training", "service", "task"};
 inline constexpr const char* kLevelNames[] = {"node", "leaf", "rack", "pod", "cluster"};
 inline constexpr const char* kConditionNames[] = {"ok", "any", "failed"};
 inline constexpr const char* kPreemptionNames[] = {"checkpoint", "freeze"};
+inline constexpr const char* kResizingNames[] = {"restart", "in_place"};
 inline constexpr const char* kHangActionNames[] = {"report", "restart"};
 inline constexpr const char* kControllerLossNames[] = {"continue", "stop"};
 

@@ -208,6 +208,7 @@ Result<Submission> make_submission(const JobSpec& job, const Cluster& cluster, T
   out.preemptible = job.preemptible;
   out.spot_ok = job.resources.use_spot;
   out.elastic = job.elastic() || job.sync.size() > 1 || job.codec.size() > 1;
+  out.in_place = job.resize == Resizing::kInPlace;
   if (service) {
     out.min_replicas = job.service.min_replicas;
     out.max_replicas = job.service.max_replicas;
