@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 
@@ -52,12 +53,9 @@ JobId Controller::handle(const Event& event) {
     case EventKind::kNodeDown:
       node_down(event);
       break;
-    case EventKind::kNodeNotice:
-      // A node about to go takes no new work; what runs there may finish in time.
-      set_available(event, false);
-      break;
     case EventKind::kNodeUp:
-      set_available(event, true);
+    case EventKind::kNodeNotice:  // takes no new work; what runs there may finish in time
+      set_available(event, event.kind == EventKind::kNodeUp);
       break;
     case EventKind::kTick:
       dispatch_.resend_due();
@@ -80,16 +78,15 @@ JobId Controller::handle(const Event& event) {
     case EventKind::kHoldBack:
       hold_back(event);
       break;
+    case EventKind::kHold:
+      hold(event);
+      break;
   }
   return event.job;
 }
 
 void Controller::withdraw(JobState& job) {
   if (job.phase == Phase::kEnded) return;
-  if (job.phase == Phase::kHeld) {
-    job.phase = Phase::kEnded;
-    return;
-  }
   if (job.phase == Phase::kPlaced) {
     state_.ledger.give(job.id, job.held);
     job.held.clear();
@@ -189,17 +186,14 @@ void Controller::send_back(JobState& job) {
 }
 
 void Controller::end(JobState& job) {
-  if (job.phase == Phase::kWaiting) {
-    --state_.waiting;
-  } else {
-    --state_.placed;
-  }
-  job.phase = Phase::kEnded;
-  change_.ended.push_back(job.id);
+  const Phase before = std::exchange(job.phase, Phase::kEnded);
   state_.failures.jobs.erase(job.id);
   state_.failures.shunned.erase(job.id);
   held_back_.erase(job.id);
   load_notices_.erase(job.id);
+  if (before == Phase::kHeld) return;  // no policy knows of it
+  --(before == Phase::kWaiting ? state_.waiting : state_.placed);
+  change_.ended.push_back(job.id);
   if (++ended_in_active_ * 2 > state_.active.size()) {
     std::erase_if(state_.active, [&](JobId id) { return state_.jobs[id].phase == Phase::kEnded; });
     ended_in_active_ = 0;
@@ -244,7 +238,7 @@ void Controller::load(const Event& event) {
   if (event.number < newest) return;  // overtaken on its way
   newest = event.number;
   job.load = event.value;
-  change_.loads.push_back(event.job);
+  if (job.phase != Phase::kHeld) change_.loads.push_back(event.job);
 }
 
 void Controller::progress(const Event& event) {

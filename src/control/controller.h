@@ -76,6 +76,8 @@ class Controller {
   // From now on the policy knows of it.
   void admit(JobState& job);
   void withdraw(JobState& job);
+  // Until its release no policy knows of it.
+  void hold(const Event& event);
   void hold_back(const Event& event);
   void lost(const Event& event);
   void close_node(const Event& event);

@@ -15,7 +15,25 @@ void Controller::admit(JobState& job) {
                          job.id);
   }
   ++state_.waiting;
-  change_.arrived.push_back(job.id);
+  // One that was held since the last decision is still known to the policy.
+  if (std::erase(change_.ended, job.id) == 0) change_.arrived.push_back(job.id);
+}
+
+void Controller::hold(const Event& event) {
+  JobState& job = state_.jobs[event.job];
+  const bool stops = job.phase == Phase::kPlaced && event.value > 0;
+  if (stops) send_back(job);
+  if (job.phase != Phase::kWaiting) return;
+  job.phase = Phase::kHeld;
+  --state_.waiting;
+  std::erase(state_.active, job.id);
+  // To the policy it is as if it had ended; one that it has not heard of never came.
+  if (std::erase(change_.arrived, job.id) > 0) {
+    std::erase(change_.returned, job.id);
+  } else {
+    change_.ended.push_back(job.id);
+  }
+  if (stops) dispatch_.pursue(job.id);
 }
 
 void Controller::hold_back(const Event& event) {

@@ -39,6 +39,8 @@ const char* name_of(EventKind kind) {
       return "close";
     case EventKind::kHoldBack:
       return "hold-back";
+    case EventKind::kHold:
+      return "hold";
   }
   return "";
 }

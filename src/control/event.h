@@ -28,6 +28,8 @@ enum class EventKind : std::uint8_t {
                 // nobody. An empty time: opened again
   kHoldBack,    // job, epoch: when this run is over, not before the time `value` again, and not on
                 // `node`, if it names one, while others suffice
+  kHold,  // job: not for the policy to see until its kRelease; value above 0: also if it runs,
+          // then it is stopped, else one that runs goes on
 };
 
 enum class Outcome : std::uint8_t { kDone, kRefused, kFailed };

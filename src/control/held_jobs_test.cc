@@ -188,6 +188,79 @@ TEST_F(HeldJobsTest, AClosedNodeIsForThoseWhoEndBefore) {
   EXPECT_THAT(controller_.state().closures, IsEmpty());
 }
 
+TEST_F(HeldJobsTest, AJobThatWaitsCanBeHeldAgain) {
+  const JobId id = submit(1);
+  decide(nullptr);
+  tell(about_job(EventKind::kHold, id));
+  tell(about_job(EventKind::kHold, id));
+  EXPECT_EQ(job(id).phase, Phase::kHeld);
+  EXPECT_THAT(controller_.state().active, IsEmpty());
+  EXPECT_EQ(controller_.state().waiting, 0u);
+  decide(nullptr);
+  EXPECT_THAT(policy_.changes.back().ended, ElementsAre(id)) << "as if it had ended";
+  tell(about_job(EventKind::kRelease, id));
+  decide(nullptr);
+  EXPECT_THAT(policy_.changes.back().arrived, ElementsAre(id));
+  EXPECT_EQ(controller_.state().waiting, 1u);
+}
+
+TEST_F(HeldJobsTest, WhatHappensBetweenTwoDecisionsIsNoNews) {
+  const JobId id = submit(1);
+  tell(about_job(EventKind::kHold, id));
+  decide(nullptr);
+  EXPECT_THAT(policy_.changes.back().arrived, IsEmpty());
+  EXPECT_THAT(policy_.changes.back().ended, IsEmpty()) << "it never heard of it";
+  tell(about_job(EventKind::kRelease, id));
+  decide(nullptr);
+  tell(about_job(EventKind::kHold, id));
+  tell(about_job(EventKind::kRelease, id));
+  decide(nullptr);
+  EXPECT_THAT(policy_.changes.back().arrived, IsEmpty());
+  EXPECT_THAT(policy_.changes.back().ended, IsEmpty()) << "it was there all the time";
+}
+
+TEST_F(HeldJobsTest, WhatRunsGoesOnUnlessItIsToStop) {
+  const JobId id = submit(1);
+  start(id, {0});
+  answer(executor_.last());
+  Event hold = about_job(EventKind::kHold, id);
+  const std::size_t before = sent();
+  tell(hold);
+  EXPECT_EQ(job(id).phase, Phase::kPlaced);
+  EXPECT_EQ(sent(), before);
+  hold.value = 1;
+  tell(hold);
+  EXPECT_EQ(executor_.last().kind, CommandKind::kStop);
+  EXPECT_EQ(job(id).phase, Phase::kHeld);
+  EXPECT_EQ(controller_.state().placed, 0u);
+  Controller other(cluster_, policy_, executor_, ControllerOptions{});
+  ASSERT_TRUE(other.restore(controller_.image()).ok());
+  EXPECT_EQ(other.image(), controller_.image());
+  answer(executor_.last());
+  EXPECT_EQ(standing(id), Standing::kIdle);
+  tell(about_job(EventKind::kRelease, id));
+  start(id, {1});
+  EXPECT_EQ(executor_.last().kind, CommandKind::kStart);
+  EXPECT_EQ(executor_.last().epoch, 2u);
+}
+
+TEST_F(HeldJobsTest, AHeldJobThatEndsMeanwhileIsOver) {
+  const JobId id = submit(1);
+  start(id, {0});
+  const SentCommand run = executor_.last();
+  answer(run);
+  Event hold = about_job(EventKind::kHold, id);
+  hold.value = 1;
+  tell(hold);
+  decide(nullptr);
+  finish(run);
+  EXPECT_EQ(job(id).phase, Phase::kEnded);
+  EXPECT_EQ(controller_.state().placed, 0u);
+  EXPECT_EQ(controller_.state().waiting, 0u);
+  decide(nullptr);
+  EXPECT_THAT(policy_.changes.back().ended, IsEmpty()) << "once is enough";
+}
+
 TEST_F(HeldJobsTest, AnImageKnowsOfAllOfIt) {
   const JobId held = submit_held(1);
   const JobId id = submit(1);

@@ -94,7 +94,7 @@ void persist(Archive& io, GoodputReport& r) {
 template <typename Archive>
 void persist(Archive& io, Event& e) {
   io(e.at);
-  persist_enum(io, e.kind, EventKind::kHoldBack);
+  persist_enum(io, e.kind, EventKind::kHold);
   persist_enum(io, e.outcome, Outcome::kFailed);
   io(e.job, e.epoch, e.number, e.node, e.device, e.value, e.value2, e.submission, e.report);
   io(e.estimate);

@@ -111,7 +111,7 @@ struct State {
 // What differs from the previous call.
 struct Change {
   std::vector<JobId> arrived;
-  std::vector<JobId> ended;
+  std::vector<JobId> ended;     // or held: those may arrive again
   std::vector<JobId> returned;  // back to waiting without the policy's doing: refused, crashed
   std::vector<JobId> loads;     // services whose load changed
   bool nodes = false;           // some node came or went

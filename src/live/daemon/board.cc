@@ -75,6 +75,7 @@ void Board::end(JobView& view, Seconds at, JobStanding how, const std::string& w
   view.frozen_epoch = 0;
   view.frozen.clear();
   pending_.erase(view.id);
+  held_next_.erase(view.id);
   add_line(at, view.identity.uuid,
            fmt::format("{} {}{}{}", view.name, kStandingNames[static_cast<int>(how)],
                        why.empty() ? "" : ": ", why));
@@ -166,7 +167,7 @@ void Board::lose(JobView& view, NodeId node) {
     for (auto at = begin; at != end; ++at) after[on(*at)] += 1;
   }
   if (view.held.devices.empty()) {
-    view.standing = JobStanding::kQueued;
+    wait_again(view);
     ++view.restarts;
     return;
   }
@@ -201,7 +202,10 @@ void Board::tell_of_job(const EventRecord& record) {
       if (v.held.empty()) return;
       v.why = fmt::format("{}: {}", kPreempted, record.why);
       return add_line(e.at, v.identity.uuid, fmt::format("{} {}", v.name, v.why));
+    case EventKind::kHold:
+      return hold(v, record);
     case EventKind::kRelease:
+      held_next_.erase(v.id);
       if (v.standing != JobStanding::kHeld) return;
       v.standing = JobStanding::kQueued;
       v.why.clear();
@@ -211,13 +215,16 @@ void Board::tell_of_job(const EventRecord& record) {
       if (e.epoch == v.epoch) end(v, e.at, JobStanding::kFinished, record.why);
       return;
     case EventKind::kCrashed:
-      if (e.epoch != v.epoch || v.standing == JobStanding::kQueued) return;
-      v.standing = JobStanding::kQueued;
+      if (e.epoch != v.epoch || v.standing == JobStanding::kQueued ||
+          v.standing == JobStanding::kHeld) {
+        return;
+      }
       v.held.clear();
       v.resized_from.clear();
       ++v.restarts;
       v.failures += e.number == kOwnFailure;
       v.why = record.why;
+      wait_again(v);
       pending_.erase(v.id);
       return add_line(e.at, v.identity.uuid, fmt::format("{} crashed: {}", v.name, record.why));
     case EventKind::kOutcome:
@@ -243,7 +250,6 @@ void Board::tell_of_outcome(JobView& v, const EventRecord& record) {
     add_line(e.at, v.identity.uuid, v.name + " runs");
   } else if (kind == CommandKind::kStart || (kind == CommandKind::kStop && done)) {
     const bool froze = kind == CommandKind::kStop && record.why.starts_with(kFrozenOn);
-    v.standing = JobStanding::kQueued;
     if (froze) {
       v.frozen_epoch = e.epoch;
       v.frozen = v.held;
@@ -252,6 +258,7 @@ void Board::tell_of_outcome(JobView& v, const EventRecord& record) {
     if (kind == CommandKind::kStop) ++v.restarts;
     if (!done || froze) v.why = record.why;
     if (done && !froze && !v.why.starts_with(kPreempted)) v.why = kPreempted;
+    wait_again(v);
     add_line(e.at, v.identity.uuid,
              froze  ? fmt::format("{} {}, waits again", v.name, record.why)
              : done ? v.name + " stopped, waits again"
@@ -348,7 +355,7 @@ std::string Board::image() const {
   for (const auto& view : views_) {
     if (view->frozen_epoch > 0) frozen[view->id] = {view->frozen_epoch, view->frozen};
   }
-  writer(frozen);
+  writer(frozen, held_next_);
   std::map<JobId, Allocation> resized;
   for (const auto& view : views_) {
     if (!view->resized_from.empty()) resized[view->id] = view->resized_from;
@@ -374,7 +381,8 @@ bool Board::restore(std::string_view image) {
   reader(pending_, next_line_, nodes_);
   if (!reader.at_end()) reader(closures_);  // images before these ended here
   std::map<JobId, std::pair<std::uint32_t, Allocation>> frozen;
-  if (!reader.at_end()) reader(frozen);  // or here
+  if (!reader.at_end()) reader(frozen);      // or here
+  if (!reader.at_end()) reader(held_next_);  // or here
   for (auto& [job, of] : frozen) {
     if (job >= views_.size()) return false;
     std::tie(view(job).frozen_epoch, view(job).frozen) = std::move(of);

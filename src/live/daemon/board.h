@@ -154,6 +154,10 @@ class Board : public weft::Journal {
   static void forget_run(JobView& view);
   // Nothing runs on the node any more, and so nothing is frozen there.
   void thaw_all(NodeId node);
+  // It is held from now on, or once its run is over.
+  void hold(JobView& view, const EventRecord& record);
+  // It holds nothing any more: it waits, or is held.
+  void wait_again(JobView& view);
   // Its replicas that have a part on the node are gone.
   void lose(JobView& view, NodeId node);
 
@@ -167,6 +171,7 @@ class Board : public weft::Journal {
   std::uint64_t next_line_ = 1;
   // What each job's pending command would make of it.
   std::map<JobId, std::pair<std::uint32_t, CommandKind>> pending_;
+  std::map<JobId, std::string> held_next_;  // jobs that are being stopped: why they are held then
 };
 
 }  // namespace weft::live

@@ -1,4 +1,4 @@
-// What the board knows of frozen ranks.
+// What the board knows of jobs that wait though they ran: frozen ranks, and holds.
 #include <fmt/format.h>
 
 #include "live/daemon/board.h"
@@ -23,6 +23,29 @@ void Board::thaw_all(NodeId node) {
                   [&](const DeviceShare& s) { return cluster_.node_of(s.device) == node; });
     if (view->frozen.devices.empty()) view->frozen_epoch = 0;
   }
+}
+
+void Board::hold(JobView& v, const EventRecord& record) {
+  const bool runs = v.standing != JobStanding::kQueued && v.standing != JobStanding::kHeld;
+  if (runs && record.event.value <= 0) return;
+  if (runs) {
+    held_next_[v.id] = record.why;
+    v.why = fmt::format("{}: {}", kPreempted, record.why);
+  } else {
+    v.standing = JobStanding::kHeld;
+    v.why = record.why;
+  }
+  add_line(record.event.at, v.identity.uuid,
+           fmt::format("{} {}: {}", v.name, runs ? "is stopped and held" : "is held", record.why));
+}
+
+void Board::wait_again(JobView& v) {
+  v.standing = JobStanding::kQueued;
+  const auto held = held_next_.find(v.id);
+  if (held == held_next_.end()) return;
+  v.standing = JobStanding::kHeld;
+  v.why = held->second;
+  held_next_.erase(held);
 }
 
 bool is_evicted(const JobView& job) {

@@ -127,5 +127,60 @@ TEST_F(FrozenJob, IsNotFrozenAnyMoreWhenItsRanksAreGone) {
   EXPECT_FALSE(is_evicted(*board_.at(0)));
 }
 
+class HeldJob : public FrozenJob {
+ protected:
+  void tell(EventKind kind, double value = 0) {
+    EventRecord record;
+    record.event.kind = kind;
+    record.event.job = 0;
+    record.event.epoch = board_.at(0)->epoch;
+    record.event.value = value;
+    record.why = "budget of ann: 3 of 2 spent";
+    board_.tell(record);
+  }
+  void run() {
+    command(CommandKind::kStart, 1, 1);
+    answer(1, 1);
+  }
+};
+
+TEST_F(HeldJob, IsHeldOnceItsRunIsOver) {
+  run();
+  tell(EventKind::kHold);
+  EXPECT_EQ(board_.at(0)->standing, JobStanding::kRunning) << "what runs goes on";
+  tell(EventKind::kHold, 1);
+  command(CommandKind::kStop, 1, 2);
+  EXPECT_EQ(board_.at(0)->standing, JobStanding::kStopping);
+  Board next(cluster_);
+  ASSERT_TRUE(next.restore(board_.image()));
+  EXPECT_EQ(next.image(), board_.image());
+  answer(1, 2);
+  EXPECT_EQ(board_.at(0)->standing, JobStanding::kHeld);
+  EXPECT_EQ(board_.at(0)->why, "budget of ann: 3 of 2 spent");
+  tell(EventKind::kCrashed);
+  EXPECT_EQ(board_.at(0)->standing, JobStanding::kHeld) << "that run was over";
+  tell(EventKind::kRelease);
+  EXPECT_EQ(board_.at(0)->standing, JobStanding::kQueued);
+}
+
+TEST_F(HeldJob, IsNotHeldIfItIsReleasedBeforeItHasStopped) {
+  run();
+  tell(EventKind::kHold, 1);
+  command(CommandKind::kStop, 1, 2);
+  tell(EventKind::kRelease);
+  answer(1, 2);
+  EXPECT_EQ(board_.at(0)->standing, JobStanding::kQueued);
+}
+
+TEST_F(HeldJob, AnImageThatKnowsOfNoHoldsIsRead) {
+  run();
+  ArchiveWriter none;
+  none(std::map<JobId, std::string>{});
+  const std::string image = board_.image();
+  Board next(cluster_);
+  ASSERT_TRUE(next.restore(std::string_view(image).substr(0, image.size() - none.take().size())));
+  EXPECT_EQ(next.image(), image);
+}
+
 }  // namespace
 }  // namespace weft::live

@@ -23,6 +23,7 @@ bool is_about_job(EventKind kind) {
     case EventKind::kEvict:
     case EventKind::kLost:
     case EventKind::kHoldBack:
+    case EventKind::kHold:
       return true;
     default:
       return false;

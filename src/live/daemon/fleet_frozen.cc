@@ -24,8 +24,11 @@ void Fleet::look_at_frozen() {
       return closure.from <= now && now < closure.until && run.shape.ranks.contains(closure.node) &&
              !(closure.for_tenant && closure.tenant == job->tenant);
     });
-    if (drained || closed) {
-      over.emplace_back(uuid, drained ? "its node is drained" : "its node is reserved");
+    const bool held = job->standing == JobStanding::kHeld;
+    if (drained || closed || held) {
+      over.emplace_back(uuid, drained  ? "its node is drained"
+                              : closed ? "its node is reserved"
+                                       : "the job is held");
     }
   }
   for (const auto& [uuid, why] : over) runs_->end_frozen(uuid, why);

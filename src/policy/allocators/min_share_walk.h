@@ -31,6 +31,10 @@ class MinShareWalk {
 
   void run(const Change& change) {
     memory_.admitted.resize(state_.jobs.size());
+    for (JobId id : change.ended) {
+      memory_.admitted[id] = false;
+      memory_.plans.erase(id);
+    }
     note_firm();
     mend();
     for (JobId id : change.arrived) consider(id);

@@ -40,6 +40,7 @@ class ReserveWalk {
   void run(const Change& change) {
     memory_.admitted.resize(state_.jobs.size());
     memory_.until.resize(state_.jobs.size());
+    for (JobId id : change.ended) memory_.admitted[id] = false;
     std::erase_if(memory_.bookings, [&](const Booking& booking) {
       return state_.job(booking.job).phase != Phase::kWaiting;
     });
