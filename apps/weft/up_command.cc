@@ -24,7 +24,7 @@ namespace {
 
 struct UpArguments {
   std::string cluster, policy, store;
-  std::string listen, certificate, key, quotas, agents_at;
+  std::string listen, certificate, key, quotas, budgets, agents_at;
   double lease_s = 10, reclaim_idle_s = kNever;
   bool no_agents = false, namespaces = false, insecure = false;
 };
@@ -99,6 +99,16 @@ Status choose_policy(const UpArguments& a, live::DaemonOptions& options) {
   return {};
 }
 
+Status read_budgets(const UpArguments& a, live::DaemonOptions& options) {
+  if (a.budgets.empty()) return {};
+  const auto written = read_file(a.budgets, 16 << 20);
+  if (!written.ok()) return written.error();
+  auto budgets = live::parse_budgets(*written, a.budgets);
+  if (!budgets.ok()) return budgets.error();
+  options.budgets = std::move(*budgets);
+  return {};
+}
+
 int run_up(const UpArguments& a) {
   if (const Status well = check_listening(a); !well.ok()) return refuse("up", well.error());
   live::DaemonOptions options;
@@ -117,6 +127,7 @@ int run_up(const UpArguments& a) {
   if (const Status chosen = choose_policy(a, options); !chosen.ok()) {
     return refuse("up", chosen.error());
   }
+  if (const Status read = read_budgets(a, options); !read.ok()) return refuse("up", read.error());
   options.forecaster = std::make_shared<const SimForecaster>();
   options.program = WEFT_VERSION;
   options.lease_s = a.lease_s;
@@ -176,6 +187,8 @@ Verb add_up_command(CLI::App& app) {
       ->check(number_from(0.5, 3600));
   verb->add_option("--quotas", a->quotas,
                    "YAML file with the shares of queues, for --policy quota");
+  verb->add_option("--budgets", a->budgets,
+                   "YAML file with what users and queues may spend (docs/job-life.md)");
   verb->add_option("--reclaim-idle", a->reclaim_idle_s,
                    "seconds after which a job that uses nothing makes room for others (never)")
       ->check(number_from(1, 1e9));

@@ -84,6 +84,18 @@ void print_usage(const Json& answer) {
     }
     fmt::print("{}\n", table.text());
   }
+  Table budgets({"budget of", "cost", "of", "device hours", "of", "in force"});
+  const Json known = answer.value("budgets", Json::array());  // older daemons know of none
+  for (const Json& row : known) {
+    const auto limit = [&](const char* name) {
+      return row.at(name).is_null() ? "-" : amount(row, name);
+    };
+    const std::string kind = row.at("of"), name = row.at("name"), action = row.at("action");
+    budgets.row({(kind == "queue" ? "queue " : "") + name, amount(row, "spent_cost"), limit("cost"),
+                 amount(row, "spent_device_hours"), limit("device_hours"),
+                 row.at("exceeded") ? action : "-"});
+  }
+  if (!known.empty()) fmt::print("{}\n", budgets.text());
   Table table({"uuid", "job", "user", "queue", "state", "device hours", "cost"});
   for (const Json& row : answer.at("jobs")) {
     table.row({row.at("uuid").get<std::string>().substr(0, 8), row.at("name"), row.at("user"),

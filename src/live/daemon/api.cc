@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "live/daemon/api_answers.h"
+#include "live/daemon/budgets.h"
 #include "live/daemon/holds.h"
 #include "live/daemon/replicas.h"
 #include "live/daemon/routes.h"
@@ -156,8 +157,12 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
     return answer(error_answer(400, fmt::format("an array of {} jobs; at most {} at once",
                                                 members.size(), kMostJobsAtOnce)));
   }
-  const auto held = resolve_holds(members, parts.board);
+  auto held = resolve_holds(members, parts.board);
   if (!held.ok()) return answer(error_answer(400, held.error().what, held.error().hint));
+  if (parts.budgets != nullptr) {
+    const HoldVerdict verdict = parts.budgets->verdict(request.caller.user, spec->queue);
+    for (std::string& why : *held) why = why.empty() ? verdict.why : why;
+  }
   const SubmitTime time{parts.journal.now(), static_cast<double>(std::time(nullptr))};
   std::vector<EventRecord> records;
   Json made = Json::array();

@@ -41,6 +41,7 @@ class Tenants {
   std::map<std::string, TenantId> by_queue_;
 };
 
+class Budgets;
 class Forecasts;
 
 // What handlers work with.
@@ -56,6 +57,7 @@ struct ApiParts {
   std::string log_root;
   std::function<void(bool now)> stop;  // asks the daemon to end; not now: once nothing runs
   Forecasts* forecasts = nullptr;      // null: nobody forecasts
+  Budgets* budgets = nullptr;          // null: nobody has one
 };
 
 // A request that may be made: its address is known, its query and size are right, its caller may

@@ -29,6 +29,7 @@ ApiAnswer explained(const ApiParts& parts, const JobView& job, const Brain::Snap
               {"forecast_until_s", forecast->until},
               {"forecast_whole", forecast->whole}};
   const auto found = forecast->jobs.find(job.id);
+  if (job.standing == JobStanding::kHeld) out["why"] = "held: " + job.why;
   if (found == forecast->jobs.end()) return json_answer(200, out);
   const JobForecast& its = found->second;
   out["predicted_start_s"] = maybe(its.start);
@@ -37,7 +38,7 @@ ApiAnswer explained(const ApiParts& parts, const JobView& job, const Brain::Snap
   out["needs_s"] = its.needs_s;
   out["estimate_from"] = kForecastSourceNames[static_cast<int>(its.source)];
   // Why it waits now is what the first decision says.
-  out["why"] = nullptr;
+  if (job.standing != JobStanding::kHeld) out["why"] = nullptr;
   if (!forecast->reasons.empty() && forecast->reasons.front().at == forecast->at) {
     const Reason& reason = forecast->reasons.front();
     out["why"] = reason.text;

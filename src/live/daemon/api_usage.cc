@@ -1,5 +1,6 @@
 // Who has used how much.
 #include "live/daemon/api_answers.h"
+#include "live/daemon/budgets.h"
 #include "live/daemon/routes.h"
 #include "live/daemon/usage.h"
 
@@ -12,6 +13,26 @@ Json sums(const std::map<std::string, Usage>& by_name, const char* what) {
   Json rows = Json::array();
   for (const auto& [name, used] : by_name) {
     rows.push_back({{what, name}, {"device_hours", used.device_s / kHour}, {"cost", used.cost}});
+  }
+  return rows;
+}
+
+Json budgets_of(const ApiParts& parts, const std::string& only) {
+  Json rows = Json::array();
+  if (parts.budgets == nullptr) return rows;
+  for (const auto& [owner, account] : parts.budgets->accounts()) {
+    const bool is_user = owner.first == Spending::Kind::kUser;
+    if (!only.empty() && !(is_user && owner.second == only)) continue;
+    rows.push_back({{"of", is_user ? "user" : "queue"},
+                    {"name", owner.second},
+                    {"cost", maybe(account.budget.cost)},
+                    {"device_hours", maybe(account.budget.device_hours)},
+                    {"spent_cost", account.spent.cost},
+                    {"spent_device_hours", account.spent.device_s / kHour},
+                    {"from_s", account.from},
+                    {"until_s", maybe(account.until)},
+                    {"action", account.budget.stops ? "stop" : "hold"},
+                    {"exceeded", account.is_over()}});
   }
   return rows;
 }
@@ -48,6 +69,7 @@ void usage(ApiParts& parts, const ApiCall& call) {
                                 {"cost", total.cost},
                                 {"users", sums(users, "user")},
                                 {"queues", sums(queues, "queue")},
+                                {"budgets", budgets_of(parts, only)},
                                 {"jobs", jobs}}));
 }
 

@@ -23,6 +23,7 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 constexpr const char* kGoesDown = "the cluster goes down";
+constexpr Seconds kDay = 24 * kHour;
 constexpr Seconds kDrainMargin = 5;  // beyond the longest grace of a job
 
 // Fails if another process has it.
@@ -141,7 +142,7 @@ Status Daemon::open(DaemonOptions options) {
       },
       options.other_world ? options.other_world->clock : nullptr);
   if (!options.other_world) fleet_->begin(*brain_, *board_, journal_->term());
-  holds_->begin();
+  if (const Status begun = begin_holds(); !begun.ok()) return begun;
   brain_->begin();
   if (const Status known = tokens_.open(path_in(store_, "tokens")); !known.ok()) return known;
   usage_ = std::make_unique<UsageBook>(cluster_, store_);
@@ -154,7 +155,7 @@ Status Daemon::open(DaemonOptions options) {
                                           stops_now_ = stops_now_ || now;
                                           asked_to_stop_ = true;
                                         },
-                                        forecasts_.get()});
+                                        forecasts_.get(), budgets_.get()});
   auto server = HttpServer::open(
       {socket_of(store_), options.listen, options.certificate, options.key}, *api_);
   if (!server.ok()) return server.error();
@@ -182,6 +183,7 @@ Status Daemon::recover(const DaemonOptions& options) {
   brain.policy_text = options.policy_text;
   brain.image_every = options.image_every;
   brain.by_hand = options.other_world.has_value();
+  if (options.budgets) brain.keep_s = std::max(brain.keep_s, options.budgets->looks_back() + kDay);
   Hands& hands = options.other_world ? *options.other_world->hands : *fleet_;
   brain_ = std::make_unique<Brain>(cluster_, policy_, *journal_, *board_, hands, brain);
   if (const Status recovered = brain_->recover(); !recovered.ok()) return recovered;
@@ -189,12 +191,32 @@ Status Daemon::recover(const DaemonOptions& options) {
   for (std::size_t i = 0; i < options.queues.size(); ++i) {
     tenants_.number_of(options.queues[i], static_cast<TenantId>(i));
   }
-  holds_ = std::make_unique<Holds>(*board_,
-                                   [this](EventRecord record) { brain_->post(std::move(record)); });
+  std::function<HoldVerdict(const JobView&)> gate;
+  if (options.budgets) {
+    budgets_ = std::make_unique<Budgets>(cluster_, *options.budgets, store_, *board_,
+                                         [this] { return journal_->now(); });
+    gate = [this](const JobView& job) { return budgets_->verdict(job.identity.user, job.queue); };
+  }
+  holds_ = std::make_unique<Holds>(
+      *board_, [this](EventRecord record) { brain_->post(std::move(record)); }, gate);
   brain_->on_event([this](const EventRecord& record) {
     holds_->take(record);
+    if (budgets_changed_.exchange(false)) holds_->ask_gate_again();
     give_up_failed(record);
   });
+  return {};
+}
+
+// What was spent is known before anything may start.
+Status Daemon::begin_holds() {
+  if (budgets_ != nullptr) {
+    const Status begun = budgets_->begin([this] {
+      budgets_changed_ = true;
+      brain_->post({});  // a tick: holds are asked for on the controller's thread
+    });
+    if (!begun.ok()) return begun;
+  }
+  holds_->begin();
   return {};
 }
 
@@ -293,6 +315,7 @@ void Daemon::stop_agents() {
 
 Daemon::~Daemon() {
   agents_.reset();
+  if (budgets_ != nullptr) budgets_->end();
   if (server_ != nullptr) server_->stop();
   if (fleet_ != nullptr) fleet_->end();
   if (brain_ != nullptr) brain_->end();

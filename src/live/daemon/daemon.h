@@ -9,6 +9,7 @@
 
 #include "live/daemon/api.h"
 #include "live/daemon/brain.h"
+#include "live/daemon/budgets.h"
 #include "live/daemon/fleet.h"
 #include "live/daemon/forecasts.h"
 #include "live/daemon/holds.h"
@@ -35,6 +36,7 @@ struct DaemonOptions {
   Seconds lease_s = 10;
   Seconds reclaim_idle_s = kNever;  // see Watch
   std::vector<std::string> queues;  // whose numbers the policy knows, by number
+  std::optional<BudgetTable> budgets;
   // Agents on this machine, started and kept by the daemon: the program to run. Empty: agents come
   // by themselves.
   std::vector<std::string> agent_command;
@@ -86,6 +88,7 @@ class Daemon {
   Status open_secret();
   Status open_fleet(const DaemonOptions& options);
   Status recover(const DaemonOptions& options);
+  Status begin_holds();
   void give_up_failed(const EventRecord& record);
   Status choose_policy(DaemonOptions& options);
   Status start_agents(const DaemonOptions& options);
@@ -105,8 +108,10 @@ class Daemon {
   std::unique_ptr<Board> board_;
   std::unique_ptr<Fleet> fleet_;
   std::unique_ptr<DurableJournal> journal_;
+  std::unique_ptr<Budgets> budgets_;
   std::unique_ptr<Holds> holds_;
   std::unique_ptr<Brain> brain_;
+  std::atomic<bool> budgets_changed_ = false;
   std::unique_ptr<Forecasts> forecasts_;
   Tenants tenants_;
   Tokens tokens_;

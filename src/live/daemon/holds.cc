@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "live/job/job_fields.h"
 #include "live/job/job_json.h"
 
 namespace weft::live {
 namespace {
+
+constexpr const char* kAllowed = "its budget allows it again";
 
 enum class Fulfilment { kNotYet, kYes, kNever };
 
@@ -110,14 +113,57 @@ void Holds::begin() {
            may_be_held(job.standing == JobStanding::kHeld, job.identity);
   };
   for (const JobView& job : board_.jobs(of_interest)) admit(job);
+  ask_gate_again();
+}
+
+void Holds::ask_gate_again() {
+  if (!gate_) return;
+  for (const JobId job : std::exchange(gated_, {})) release(job, kAllowed);
+  const auto under_way = [](const JobView& job) {
+    return !has_ended(job.standing) && job.standing != JobStanding::kHeld;
+  };
+  for (const JobView& job : board_.jobs(under_way)) check_gate(job);
+}
+
+void Holds::check_gate(const JobView& job) {
+  const HoldVerdict verdict = gate_(job);
+  const bool waits = job.standing == JobStanding::kQueued;
+  if (verdict.why.empty() || (!waits && !verdict.stops)) return;
+  if (job.standing == JobStanding::kHeld || has_ended(job.standing)) return;
+  if (!gated_.insert(job.id).second && !waits) return;  // its stop is under way
+  tell(EventKind::kHold, job.id, verdict.why, verdict.stops ? 1 : 0);
+}
+
+void Holds::release(JobId job, const std::string& why) {
+  const auto view = gate_ ? board_.at(job) : std::nullopt;
+  const HoldVerdict verdict = view ? gate_(*view) : HoldVerdict{};
+  if (verdict.why.empty()) return tell(EventKind::kRelease, job, why);
+  const bool waits = view->standing == JobStanding::kHeld || view->standing == JobStanding::kQueued;
+  if (!waits && !verdict.stops) return;  // its run goes on, and is asked for when it is over
+  gated_.insert(job);
+  const std::string owner = verdict.why.substr(0, verdict.why.find(':'));
+  const bool known = view->why.find(owner) != std::string::npos;
+  if (!known) tell(EventKind::kHold, job, verdict.why, verdict.stops ? 1 : 0);
 }
 
 void Holds::take(const EventRecord& record) {
   const Event& e = record.event;
+  if (e.kind == EventKind::kCrashed || e.kind == EventKind::kOutcome ||
+      e.kind == EventKind::kLost) {
+    const auto job = board_.at(e.job);
+    const bool held = job && job->standing == JobStanding::kHeld;
+    // One that an earlier controller had stopped.
+    if (held && !held_.contains(e.job) && !gated_.contains(e.job)) release(e.job, kAllowed);
+    if (job && gate_) check_gate(*job);
+    return;
+  }
   if (e.kind == EventKind::kSubmit) {
-    if (!may_be_held(e.value2 > 0, *record.job)) return;
+    const bool may_be = may_be_held(e.value2 > 0, *record.job);
+    if (!may_be && !gate_) return;
     const auto job = board_.find(record.job->uuid);
-    if (job && !has_ended(job->standing)) admit(*job);
+    if (!job || has_ended(job->standing)) return;
+    if (may_be) admit(*job);
+    if (gate_) check_gate(*job);
     return;
   }
   if (e.kind != EventKind::kFinished && e.kind != EventKind::kWithdraw) return;
@@ -173,7 +219,7 @@ bool Holds::check(JobId job, Held& held) {
 void Holds::let_go(JobId job, Held& held) {
   if (held.array.empty()) {
     held_.erase(job);
-    return tell(EventKind::kRelease, job, "all that it waited for has ended");
+    return release(job, "all that it waited for has ended");
   }
   Array& array = arrays_[held.array];
   array.ready.insert(job);
@@ -186,12 +232,13 @@ void Holds::give_turns(Array& array) {
     array.ready.erase(array.ready.begin());
     array.under_way.insert(next);
     held_.erase(next);
-    tell(EventKind::kRelease, next, "it is its turn");
+    release(next, "it is its turn");
   }
 }
 
 void Holds::ended(const JobView& job) {
   held_.erase(job.id);
+  gated_.erase(job.id);
   if (const auto member = member_of_.find(job.id); member != member_of_.end()) {
     Array& array = arrays_[member->second];
     array.under_way.erase(job.id);
@@ -210,9 +257,10 @@ void Holds::ended(const JobView& job) {
   }
 }
 
-void Holds::tell(EventKind kind, JobId job, const std::string& why) {
+void Holds::tell(EventKind kind, JobId job, const std::string& why, double value) {
   EventRecord record;
   record.event.kind = kind;
+  record.event.value = value;
   record.event.job = job;
   record.why = why;
   post_(std::move(record));

@@ -1,8 +1,8 @@
 // Jobs that are held: which must end before them (`depends_on`), and how many members of their
-// array may be under way at once (`array: 0-99%8`).
+// array may be under way at once (`array: 0-99%8`), and whose owners have spent their budgets.
 //
 // Nothing here is kept: it follows from the board, and what it decides becomes events (kRelease,
-// kWithdraw), so that recovery and replay need no second look.
+// kHold, kWithdraw), so that recovery and replay need no second look.
 #pragma once
 
 #include <functional>
@@ -25,17 +25,27 @@ inline constexpr const char* kArrayVariable = "WEFT_ARRAY_JOB";
 // fulfil the condition any more. Requires: all members depend on the same.
 Result<std::vector<std::string>> resolve_holds(std::vector<JobSpec>& members, const Board& board);
 
+// Whether somebody else than jobs and arrays wants a job to wait.
+struct HoldVerdict {
+  std::string why;     // empty: it may go
+  bool stops = false;  // also if it runs
+};
+
 // Of one thread: the controller's.
 class Holds {
  public:
   // Requires: the board outlives this. `post` makes an event durable and has it folded.
-  Holds(const Board& board, std::function<void(EventRecord)> post)
-      : board_(board), post_(std::move(post)) {}
+  // `gate` is asked before anything is released; null: all may go.
+  Holds(const Board& board, std::function<void(EventRecord)> post,
+        std::function<HoldVerdict(const JobView&)> gate = nullptr)
+      : board_(board), post_(std::move(post)), gate_(std::move(gate)) {}
 
   // The controller is back: looks at every job.
   void begin();
   // After an event was folded, and after a job was rejected, as a kWithdraw of it.
   void take(const EventRecord& record);
+  // The gate may say something else than before.
+  void ask_gate_again();
 
  private:
   struct Held {
@@ -54,10 +64,16 @@ class Holds {
   bool check(JobId job, Held& held);
   void give_turns(Array& array);
   void let_go(JobId job, Held& held);
-  void tell(EventKind kind, JobId job, const std::string& why);
+  // Unless the gate is closed.
+  void release(JobId job, const std::string& why);
+  // Holds a job that waits, or runs and has to stop, if the gate is closed.
+  void check_gate(const JobView& job);
+  void tell(EventKind kind, JobId job, const std::string& why, double value = 0);
 
   const Board& board_;
   std::function<void(EventRecord)> post_;
+  std::function<HoldVerdict(const JobView&)> gate_;
+  std::set<JobId> gated_;  // held for nothing but the gate
   std::map<JobId, Held> held_;
   std::map<JobId, std::vector<JobId>> waiting_for_;  // by job: who waits for its end
   std::map<std::string, Array> arrays_;

@@ -208,5 +208,66 @@ TEST_F(HoldsTest, AReleaseThatIsOnItsWayCounts) {
   EXPECT_EQ(posted_.size(), 1u);
 }
 
+// Budgets and the like.
+TEST_F(HoldsTest, AClosedGateHoldsWhatWaitsAndWhatWouldBeReleased) {
+  HoldVerdict verdict;
+  holds_ = std::make_unique<Holds>(
+      board_, [this](EventRecord record) { posted_.push_back(std::move(record)); },
+      [&](const JobView&) { return verdict; });
+  submit(spec("a"));
+  submit(spec("b", {{"a", DependencyCondition::kOk}}));
+  const auto ask = [&] {
+    holds_->ask_gate_again();
+    fold({});
+  };
+  ask();
+  EXPECT_THAT(log_, IsEmpty()) << "all may go";
+  verdict.why = "budget of ann: 3 of 2 spent";
+  ask();
+  EXPECT_THAT(log_, ElementsAre("-a"));
+  EXPECT_EQ(board_.find("a")->standing, JobStanding::kHeld);
+  EXPECT_EQ(board_.find("a")->why, verdict.why);
+  EXPECT_THAT(board_.find("b")->why, HasSubstr("waits for a"));
+  verdict.why = "budget of ann: 3.1 of 2 spent";
+  ask();
+  EXPECT_EQ(log_.size(), 1u) << "that is no news";
+  finish("a");
+  EXPECT_EQ(board_.find("b")->why, verdict.why) << "what it waited for has come, but";
+  EXPECT_EQ(board_.find("b")->standing, JobStanding::kHeld);
+  verdict = {};
+  log_.clear();
+  ask();
+  EXPECT_THAT(log_, ElementsAre("+b"));
+  EXPECT_EQ(board_.find("b")->standing, JobStanding::kQueued);
+}
+
+TEST_F(HoldsTest, AJobThatStartedBeforeItsHoldCameIsStoppedByAStricterGate) {
+  HoldVerdict verdict;
+  holds_ = std::make_unique<Holds>(
+      board_, [this](EventRecord record) { posted_.push_back(std::move(record)); },
+      [&](const JobView&) { return verdict; });
+  submit(spec("a"));
+  verdict.why = "budget of ann: 3 of 2 spent";
+  holds_->ask_gate_again();
+  ASSERT_EQ(posted_.size(), 1u);
+  Allocation devices;
+  devices.devices = {{0}};
+  Command start;
+  start.kind = CommandKind::kStart;
+  start.job = board_.find("a")->id;
+  start.epoch = start.number = 1;
+  start.allocation = &devices;
+  board_.command(0, start);  // before the hold is folded
+  fold({});
+  EXPECT_EQ(board_.find("a")->standing, JobStanding::kStarting);
+  holds_->ask_gate_again();
+  EXPECT_THAT(posted_, IsEmpty()) << "it goes on";
+  verdict = {"budget of queue default: 9 of 8 spent", true};
+  holds_->ask_gate_again();
+  ASSERT_EQ(posted_.size(), 1u);
+  EXPECT_EQ(posted_[0].event.kind, EventKind::kHold);
+  EXPECT_GT(posted_[0].event.value, 0) << "also if it runs";
+}
+
 }  // namespace
 }  // namespace weft::live

@@ -91,21 +91,36 @@ std::map<JobId, Usage> UsageFold::between(Seconds from, Seconds to) const {
   return by_job;
 }
 
-Result<UsageBook::Page> UsageBook::look(Seconds from, Seconds to) {
-  const std::lock_guard lock(mutex_);
+void UsageFold::forget_before(Seconds at) {
+  std::vector<Stay> left;
+  for (Stay& stay : stays_) {
+    if (stay.to <= at) continue;
+    if (const auto held = open_.find(stay.job); stay.to == kNever && held != open_.end()) {
+      held->second.stay = left.size();
+    }
+    left.push_back(std::move(stay));
+  }
+  stays_ = std::move(left);
+}
+
+Status JournalTail::read(std::uint64_t after, const std::function<Status(const Record&)>& each) {
   if (database_ == nullptr) {
     auto opened = Database::open(path_in(folder_, "journal.db"), Database::Mode::kReadOnly);
     if (!opened.ok()) return opened.error();
     database_ = std::move(*opened);
   }
-  std::uint64_t after = fold_.through();
   if (after == 0) {
     Statement first(*database_, "SELECT min(seq) FROM records");
     if (first.step() && first.number(0) > 0)
       after = static_cast<std::uint64_t>(first.number(0)) - 1;
   }
-  const Status read = read_records(*database_, folder_, after,
-                                   [&](const Record& record) { return fold_.take(record); });
+  return read_records(*database_, folder_, after, each);
+}
+
+Result<UsageBook::Page> UsageBook::look(Seconds from, Seconds to) {
+  const std::lock_guard lock(mutex_);
+  const Status read =
+      tail_.read(fold_.through(), [&](const Record& record) { return fold_.take(record); });
   if (!read.ok()) return read.error();
   return Page{fold_.between(from, to), fold_.since() == kNever ? to : fold_.since()};
 }

@@ -1,6 +1,7 @@
 // How long jobs have held devices and what that cost, as the journal tells.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,8 @@ class UsageFold {
   std::map<JobId, Usage> between(Seconds from, Seconds to) const;
   // The number of the last record, and the time of the first.
   std::uint64_t through() const { return through_; }
+  // What ended by then is asked for no more.
+  void forget_before(Seconds at);
   Seconds since() const { return since_; }
 
  private:
@@ -61,12 +64,24 @@ class UsageFold {
   Seconds since_ = kNever;
 };
 
+// Reads a journal that is being written. Not thread-safe.
+class JournalTail {
+ public:
+  explicit JournalTail(std::string folder) : folder_(std::move(folder)) {}
+  // All records after one; after 0 from the first that is kept.
+  Status read(std::uint64_t after, const std::function<Status(const Record&)>& each);
+
+ private:
+  std::string folder_;
+  std::unique_ptr<Database> database_;
+};
+
 // The fold of a journal that is being written: each look reads what has come since the last.
 // Thread-safe.
 class UsageBook {
  public:
   UsageBook(const Cluster& cluster, std::string folder)
-      : folder_(std::move(folder)), fold_(cluster) {}
+      : tail_(std::move(folder)), fold_(cluster) {}
   struct Page {
     std::map<JobId, Usage> by_job;
     Seconds since = 0;  // from when on records are kept
@@ -75,9 +90,8 @@ class UsageBook {
 
  private:
   std::mutex mutex_;
-  std::string folder_;
+  JournalTail tail_;
   UsageFold fold_;
-  std::unique_ptr<Database> database_;
 };
 
 }  // namespace weft::live

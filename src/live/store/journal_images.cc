@@ -70,6 +70,7 @@ Status DurableJournal::keep_image(std::uint64_t seq, const std::string& bytes) {
 }
 
 Status DurableJournal::trim(Seconds age_s) {
+  if (age_s == kNever) return {};
   const std::vector<std::uint64_t> images = images_in(folder_);
   if (images.size() < kImagesKept) return {};
   auto database = Database::open(path_in(folder_, "journal.db"), Database::Mode::kReadWrite);

@@ -244,6 +244,9 @@ TEST_F(JournalTest, ImagesAreKeptBesideIt) {
       ASSERT_TRUE(journal->keep_image(seq, "image of " + std::to_string(seq)).ok());
     }
     EXPECT_FALSE(is_file(path_in(folder_, "image-1"))) << "two are kept";
+    const std::size_t records = all(*journal).size();
+    ASSERT_TRUE(journal->trim(kNever).ok());
+    EXPECT_EQ(all(*journal).size(), records) << "they may stay for good";
     ASSERT_TRUE(journal->trim(-10).ok());
   }
   const auto journal = open();
