@@ -172,10 +172,10 @@ TEST_F(HeldJob, IsNotHeldIfItIsReleasedBeforeItHasStopped) {
   EXPECT_EQ(board_.at(0)->standing, JobStanding::kQueued);
 }
 
-TEST_F(HeldJob, AnImageThatKnowsOfNoHoldsIsRead) {
+TEST_F(HeldJob, AnImageThatKnowsOfNoHoldsAndResizesIsRead) {
   run();
   ArchiveWriter none;
-  none(std::map<JobId, std::string>{});
+  none(std::map<JobId, std::string>{}, std::map<JobId, Allocation>{});
   const std::string image = board_.image();
   Board next(cluster_);
   ASSERT_TRUE(next.restore(std::string_view(image).substr(0, image.size() - none.take().size())));
