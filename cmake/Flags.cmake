@@ -22,9 +22,9 @@ if(WEFT_SANITIZE)
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${WEFT_SANITIZE})
 endif()
-# Checks of every pointer for null and alignment are half of the time in which a sanitizer's build is
-# compiled. The first the address sanitizer makes as well; the second matters where bytes are read as
-# numbers: rooms that do so ask for it.
+# Checks of every pointer for null and alignment are half of the time in which a sanitizer's build
+# is compiled. The first the address sanitizer makes as well; the second matters where bytes are
+# read as numbers: rooms that do so ask for it.
 function(weft_check_alignment)
   foreach(target IN LISTS ARGN)
     if("undefined" IN_LIST weft_sanitizers AND TARGET ${target})
