@@ -1,5 +1,6 @@
 // Commands beside the ranks of a real agent, whose controller the test plays: who may begin, and
 // that nothing is left behind, whoever dies.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "base/base64.h"
@@ -10,7 +11,8 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string id_of(char digit) { return std::string(32, digit); }
+// Of this process: agents kill what carries the mark of a command, also another test's.
+std::string id_of(char digit) { return fmt::format("{}{:031x}", digit, ::getpid()); }
 
 AgentJson exec(char id, const std::string& uuid, const std::string& script, int rank = 0) {
   return {{"op", "exec"}, {"id", id_of(id)}, {"uuid", uuid},
