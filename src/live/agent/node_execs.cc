@@ -230,6 +230,8 @@ void NodeExecs::hear(const std::string& id) {
   if (received == Received::kNothing) return;
   if (received == Received::kMessage && message.value("is", "") == "ended") {
     exec->end = End{message.value("code", 0), message.value("signal", 0), message.value("why", "")};
+    // What kill() did may be noticed by its keeper before it is told why.
+    if (exec->end->signal == SIGKILL && exec->end->why.empty()) exec->end->why = exec->why;
   }
   drop_link(*exec);
   exec->end ? conclude(id) : sweep(id);
