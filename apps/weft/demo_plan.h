@@ -42,8 +42,9 @@ DemoPark demo_park(unsigned processors, bool root);
 
 // What one calibration measured.
 struct Calibration {
-  // On a share of a device, beside others that exchange: from the start of a process until its
-  // program is there, and a step of the small model. On half of a device both take more than
+  Seconds loaded = 0;  // of a process until its program is there, while nothing is exchanged
+  // On a share of a device, beside others that fill their links: from the start of a process until
+  // its program is there, and a step of the small model. On half of a device both take more than
   // twice as long: slices are short, and caches cold at their begin.
   struct Load {
     double percent = 100;

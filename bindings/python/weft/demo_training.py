@@ -219,10 +219,12 @@ def calibrate(path: str, ways: List[str]) -> None:
             loads.append(probed(1 if rank < 4 else 2))
         dist.barrier()
     everything: List[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everything, (loads, [row for row in rows if row.pop("first") == rank]))
+    mine_first = [row for row in rows if row.pop("first") == rank]
+    dist.all_gather_object(everything, (loaded, loads, mine_first))
     if rank == 0:
-        report = {"loads": [row for part in everything for row in part[0]], "meetings": met,
-                  "rows": [row for part in everything for row in part[1]]}
+        report = {"loaded_s": statistics.median(part[0] for part in everything), "meetings": met,
+                  "loads": [row for part in everything for row in part[1]],
+                  "rows": [row for part in everything for row in part[2]]}
         with open(path + ".new", "w") as out:
             json.dump(report, out)
         os.replace(path + ".new", path)
