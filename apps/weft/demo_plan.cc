@@ -228,8 +228,9 @@ Seconds Calibration::start(const std::string& model, const std::string& way, std
   }
   const Seconds ready =
       scaled(model, way, workers, nodes, [](const Row& row) { return row.ready; });
-  // Plain jobs fill the links, and what the kernel does for their packets is taken from whoever
-  // runs; encoded ones leave them idle most of the time.
+  // Measured: programs load more slowly beside plain jobs, which fill the links, than beside
+  // encoded ones. Perhaps the kernel's work for packets is taken from whoever runs; that was not
+  // tested.
   const Seconds whole = way == kDemoPlain ? mean_of(&Load::loaded, true) : loaded;
   return on_part(whole, &Load::loaded, percent) + (meeting + ready) * 100 / percent;
 }

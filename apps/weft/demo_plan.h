@@ -45,7 +45,7 @@ struct Calibration {
   Seconds loaded = 0;  // of a process until its program is there, while nothing is exchanged
   // On a share of a device, beside others that fill their links: from the start of a process until
   // its program is there, and a step of the small model. On half of a device both take more than
-  // twice as long: slices are short, and caches cold at their begin.
+  // twice as long.
   struct Load {
     double percent = 100;
     Seconds loaded = 0, step = 0;
