@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/huge_pages.h"
 #include "codec/draw.h"
 
 namespace weft::codec {
@@ -32,7 +31,7 @@ class DenseCodec : public OpaqueCodec {
 
   CodecState make_state(std::size_t size, const Place& place) const override {
     CodecState state{text(), size, place, 0, {}, {}};
-    if (loops_.format().feedback) state.local.push_back(long_zeros(size));
+    if (loops_.format().feedback) state.local.emplace_back(size, 0.0F);
     return state;
   }
   double wire_bytes(std::size_t size) const override {

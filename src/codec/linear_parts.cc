@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/huge_pages.h"
 #include "codec/sparse_kernels.h"
 
 namespace weft::codec {
@@ -51,7 +50,7 @@ Status check_finite(std::span<const float> values) {
 
 CodecState state_with_residual(const Codec& codec, std::size_t size, const Place& place) {
   CodecState state{codec.text(), size, place, 0, {}, {}};
-  state.local.push_back(long_zeros(size));
+  state.local.emplace_back(size, 0.0F);
   return state;
 }
 

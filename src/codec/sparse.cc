@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "base/check.h"
-#include "base/huge_pages.h"
 #include "codec/draw.h"
 #include "codec/linear_parts.h"
 #include "codec/sparse_kernels.h"
@@ -32,7 +31,7 @@ class SparseCodec : public OpaqueCodec {
 
   CodecState make_state(std::size_t size, const Place& place) const override {
     CodecState state{text(), size, place, 0, {}, {}};
-    for (std::size_t i = 0; i < vectors_; ++i) state.local.push_back(long_zeros(size));
+    state.local.assign(vectors_, std::vector<float>(size, 0.0F));
     return state;
   }
   double wire_bytes(std::size_t size) const override {

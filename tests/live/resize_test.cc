@@ -166,8 +166,8 @@ TEST_F(Resize, ARankThatDiesIsReplacedAlone) {
   expect_replay();
 }
 
-// What the policy makes of nodes whose agents are not back yet is its own business: it may stop the
-// job once the change is answered. The change itself is ended, and no two runs ever overlap.
+// The change is ended by the daemon that follows, and no two runs ever overlap. Whether the policy
+// keeps the job where it is is not asked here (restart_test.cc).
 TEST_F(Resize, ADaemonThatIsKilledInTheMiddleIsFollowedByOneThatEndsTheChange) {
   const std::string blocker = block("other");
   ASSERT_TRUE(up_.comes_to(blocker, "running"));
