@@ -1,7 +1,6 @@
 #include "control/controller.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -161,23 +160,21 @@ void Controller::outcome(const Event& event) {
   } else if (dispatch_.refuse(event.job, event.number) == CommandKind::kStart) {
     dispatch_.release(event.job);
     ++job.setbacks;
-    if (job.phase == Phase::kPlaced) send_back(job);
+    // The same start would be refused again at once: no try is free.
+    if (job.phase == Phase::kPlaced) send_back(job, job.setbacks + 1u);
   } else {
     return;  // a refused stop or resize is asked again when its deadline passes
   }
   dispatch_.pursue(event.job);
 }
 
-void Controller::send_back(JobState& job) {
+void Controller::send_back(JobState& job, std::uint32_t setbacks) {
   state_.ledger.give(job.id, job.held);
   job.held.clear();
   job.phase = Phase::kWaiting;
   --state_.placed;
   ++state_.waiting;
-  if (job.setbacks > 0) {
-    const double factor = std::exp2(std::min<int>(job.setbacks - 1, 6));
-    job.held_back_until = state_.now + options_.back_off * factor;
-  }
+  if (setbacks > 0) job.held_back_until = state_.now + options_.back_off.pause(setbacks);
   if (const auto asked = held_back_.find(job.id); asked != held_back_.end()) {
     job.held_back_until = asked->second;
     held_back_.erase(asked);
@@ -217,11 +214,13 @@ void Controller::finished(const Event& event) {
 void Controller::crashed(const Event& event) {
   JobState& job = state_.jobs[event.job];
   if (stale(event) || dispatch_.pursuit(event.job).standing == Standing::kIdle) return;
+  const Seconds ran = job.running ? state_.now - job.running_since : 0;
   close_interval(job);
   job.reported_work = event.value;
   if (job.phase != Phase::kEnded) {
     ++job.restarts;
-    job.setbacks = static_cast<std::uint16_t>(event.value2 > 0 ? 1 : job.setbacks + 1);
+    const std::uint32_t before = event.value2 > 0 ? 0 : job.setbacks;
+    job.setbacks = static_cast<std::uint16_t>(options_.back_off.next_in_row(before, ran));
     // A node that was announced to go has not failed.
     const bool failed = event.node != kNoNode && (state_.ledger.available(event.node) ||
                                                   state_.failures.nodes.contains(event.node));

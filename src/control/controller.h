@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/statistics.h"
+#include "control/back_off.h"
 #include "control/decision.h"
 #include "control/dispatch.h"
 #include "control/event.h"
@@ -17,9 +18,9 @@ namespace weft {
 
 struct ControllerOptions {
   Seconds command_timeout = 30;
-  // After the n-th setback in a row (a refused start, or a crash of a run that had added nothing to
-  // the work kept) a job is held back min(2^(n-1), 64) times this.
-  Seconds back_off = 1;
+  // Of jobs after setbacks in a row: refused starts, and crashes of runs that had added nothing to
+  // the work kept and were not longer than its longest pause. Only a crash is free the first time.
+  BackOff back_off;
   bool estimates_from_history = false;
   // Reads a clock around each decision for the latency report; null: not measured.
   std::int64_t (*clock_ns)() = nullptr;
@@ -93,8 +94,10 @@ class Controller {
   void set_available(const Event& event, bool available);
   void open_interval(JobState& job);
   void close_interval(JobState& job);
-  // Takes the holding away without the policy's doing and tells the policy.
-  void send_back(JobState& job);
+  // Takes the holding away without the policy's doing and tells the policy. After a row of
+  // `setbacks` the job is held back.
+  void send_back(JobState& job, std::uint32_t setbacks);
+  void send_back(JobState& job) { send_back(job, job.setbacks); }
   void end(JobState& job);
   // Sends what follows from the jobs a decision touched, in order, perhaps more than once.
   void pursue(const std::vector<JobId>& touched);

@@ -104,9 +104,10 @@ TEST_F(ControllerTest, ACrashReturnsTheJobWithTheWorkItSaved) {
 
 TEST_F(ControllerTest, CrashesInARowHoldTheJobBackLongerUnlessTheRunGotFurther) {
   const JobId a = submit(1);
-  const auto crash = [&](double added) {
+  const auto crash = [&](double added, Seconds ran = 1) {
     start(a, {0});
     answer(executor_.last());
+    now_ += ran;
     Event event = about_job(EventKind::kCrashed, a, executor_.last().epoch);
     event.value2 = added;
     tell(event);
@@ -114,10 +115,13 @@ TEST_F(ControllerTest, CrashesInARowHoldTheJobBackLongerUnlessTheRunGotFurther) 
     now_ = job(a).held_back_until;
     return held;
   };
-  EXPECT_EQ(crash(5), 1);
+  EXPECT_EQ(crash(5), 0) << "at once";
+  EXPECT_EQ(crash(0), 1);
   EXPECT_EQ(crash(0), 2);
-  EXPECT_EQ(crash(0), 4);
-  EXPECT_EQ(crash(5), 1);
+  EXPECT_EQ(crash(5), 0);
+  EXPECT_EQ(crash(0), 1);
+  EXPECT_EQ(crash(0, 64), 2);
+  EXPECT_EQ(crash(0, 65), 0) << "it had run for longer than any pause";
 }
 
 TEST_F(ControllerTest, RemembersOnWhichNodesAJobFailedUntilItEnds) {

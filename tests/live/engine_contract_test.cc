@@ -92,7 +92,7 @@ TEST_P(EngineContract, AFailureIsTheJobsOwn) {
   start("a", Conduct::kFails, {1});
   ASSERT_TRUE(world_->until([&] { return !controller_.told("a", EventKind::kCrashed).empty(); }));
   const auto crash = controller_.told("a", EventKind::kCrashed)[0];
-  EXPECT_EQ(crash.event.number, live::kOwnFailure);
+  EXPECT_TRUE(live::is_own_failure(crash.event));
   EXPECT_FALSE(crash.why.empty());
 }
 

@@ -140,7 +140,7 @@ class QueueEngine : public live::Engine {
     record.event.kind = code == 0 ? EventKind::kFinished : EventKind::kCrashed;
     record.event.job = wish.job;
     record.event.epoch = wish.epoch;
-    record.event.number = code == 0 ? 0 : live::kOwnFailure;
+    record.event.number = code == 0 ? 0 : 1;  // of its own doing
     if (code != 0) record.why = fmt::format("exited with {}", code);
     sink_.post(std::move(record));
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -222,7 +221,10 @@ void Board::tell_of_job(const EventRecord& record) {
       v.held.clear();
       v.resized_from.clear();
       ++v.restarts;
-      v.failures += e.number == kOwnFailure;
+      if (is_own_failure(e)) {
+        ++v.failures;
+        v.failed_in_row = e.number;
+      }
       v.why = record.why;
       wait_again(v);
       pending_.erase(v.id);
@@ -343,57 +345,6 @@ void Board::note(JobId job, Seconds at, const std::string& what) {
   const std::lock_guard lock(mutex_);
   if (job >= views_.size()) return;
   add_line(at, view(job).identity.uuid, fmt::format("{}: {}", view(job).name, what));
-}
-
-std::string Board::image() const {
-  const std::lock_guard lock(mutex_);
-  ArchiveWriter writer;
-  writer(static_cast<std::uint64_t>(views_.size()));
-  for (const auto& view : views_) writer(*view);
-  writer(pending_, next_line_, nodes_, closures_);
-  std::map<JobId, std::pair<std::uint32_t, Allocation>> frozen;
-  for (const auto& view : views_) {
-    if (view->frozen_epoch > 0) frozen[view->id] = {view->frozen_epoch, view->frozen};
-  }
-  writer(frozen, held_next_);
-  std::map<JobId, Allocation> resized;
-  for (const auto& view : views_) {
-    if (!view->resized_from.empty()) resized[view->id] = view->resized_from;
-  }
-  writer(resized);
-  return writer.take();
-}
-
-bool Board::restore(std::string_view image) {
-  const std::lock_guard lock(mutex_);
-  ArchiveReader reader(image);
-  std::uint64_t count = 0;
-  reader(count);
-  for (; count > 0 && reader.ok(); --count) {
-    auto view = std::make_unique<JobView>();
-    reader(*view);
-    if (view->id != views_.size()) reader.fail();
-    by_uuid_[view->identity.uuid] = view->id;
-    by_name_[view->name] = view->id;
-    views_.push_back(std::move(view));
-  }
-  const std::size_t nodes = nodes_.size();
-  reader(pending_, next_line_, nodes_);
-  if (!reader.at_end()) reader(closures_);  // images before these ended here
-  std::map<JobId, std::pair<std::uint32_t, Allocation>> frozen;
-  if (!reader.at_end()) reader(frozen);      // or here
-  if (!reader.at_end()) reader(held_next_);  // or here
-  for (auto& [job, of] : frozen) {
-    if (job >= views_.size()) return false;
-    std::tie(view(job).frozen_epoch, view(job).frozen) = std::move(of);
-  }
-  std::map<JobId, Allocation> resized;
-  if (!reader.at_end()) reader(resized);  // or here
-  for (auto& [job, from] : resized) {
-    if (job >= views_.size()) return false;
-    view(job).resized_from = std::move(from);
-  }
-  return reader.at_end() && nodes_.size() == nodes;
 }
 
 }  // namespace weft::live

@@ -44,6 +44,7 @@ struct JobView {
   Seconds submitted = 0, started = kNever, ended = kNever;  // `started`: first
   std::uint32_t epoch = 0, restarts = 0;
   std::uint32_t failures = 0;           // crashes of its own doing
+  std::uint32_t failed_in_row = 0;      // the last of them, without a long run between
   Allocation held;                      // of the run that starts, runs or stops
   Allocation resized_from;              // while a resize to `held` is pending: what it held
   std::string why;                      // of the last change

@@ -172,10 +172,29 @@ TEST_F(HeldJob, IsNotHeldIfItIsReleasedBeforeItHasStopped) {
   EXPECT_EQ(board_.at(0)->standing, JobStanding::kQueued);
 }
 
-TEST_F(HeldJob, AnImageThatKnowsOfNoHoldsAndResizesIsRead) {
+TEST_F(FrozenJob, KnowsHowOftenItHasFailedInARow) {
+  for (const std::uint32_t in_row : {1, 2, 0}) {  // the last: a node was lost
+    const std::uint32_t epoch = board_.at(0)->epoch + 1;
+    command(CommandKind::kStart, epoch, 1);
+    answer(epoch, 1);
+    EventRecord crash;
+    crash.event.kind = EventKind::kCrashed;
+    crash.event.job = 0;
+    crash.event.epoch = epoch;
+    crash.event.number = in_row;
+    board_.tell(crash);
+  }
+  Board next(cluster_);
+  ASSERT_TRUE(next.restore(board_.image()));
+  EXPECT_EQ(next.at(0)->failures, 2u);
+  EXPECT_EQ(next.at(0)->failed_in_row, 2u);
+}
+
+TEST_F(HeldJob, AnImageThatKnowsOfNoHoldsResizesAndFailuresIsRead) {
   run();
   ArchiveWriter none;
-  none(std::map<JobId, std::string>{}, std::map<JobId, Allocation>{});
+  none(std::map<JobId, std::string>{}, std::map<JobId, Allocation>{},
+       std::map<JobId, std::uint32_t>{});
   const std::string image = board_.image();
   Board next(cluster_);
   ASSERT_TRUE(next.restore(std::string_view(image).substr(0, image.size() - none.take().size())));

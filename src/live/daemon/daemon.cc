@@ -222,7 +222,7 @@ Status Daemon::begin_holds() {
 
 // A job that fails of its own doing more often than it may.
 void Daemon::give_up_failed(const EventRecord& record) {
-  if (record.event.kind != EventKind::kCrashed || record.event.number != kOwnFailure) return;
+  if (!is_own_failure(record.event)) return;
   const auto job = board_->at(record.event.job);
   if (!job || has_ended(job->standing)) return;
   const auto spec = spec_from_json(nlohmann::json::parse(job->identity.spec, nullptr, false));

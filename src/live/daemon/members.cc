@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/files.h"
 #include "live/daemon/replicas.h"
@@ -186,7 +185,7 @@ void Replicas::replace(Service& service, Replica& replica) {
 
 void Replicas::member_ended(Service& service, Replica& replica, const EventRecord& record,
                             const Durable& durable) {
-  const bool own = record.event.kind == EventKind::kCrashed && record.event.number == kOwnFailure;
+  const bool own = is_own_failure(record.event);
   if (replica.wanted && !replica.meets && record.event.kind == EventKind::kFinished) {
     replica.state = Replica::State::kDone;
     service.ending = true;
@@ -213,8 +212,8 @@ void Replicas::member_ended(Service& service, Replica& replica, const EventRecor
   }
   const RetryRule& rule = service.spec.retries;
   const Seconds now = links_.runs.now();
-  if (now - replica.since > rule.max_backoff) replica.failures = 0;
-  const bool hopeless = replica.failures >= rule.max || meeting_of(service) == nullptr;
+  replica.failures = rule.back_off().next_in_row(replica.failures, now - replica.since);
+  const bool hopeless = replica.failures > rule.max || meeting_of(service) == nullptr;
   const bool others =
       std::any_of(service.replicas.begin(), service.replicas.end(), [](const auto& entry) {
         const Replica& other = entry.second;
@@ -226,14 +225,7 @@ void Replicas::member_ended(Service& service, Replica& replica, const EventRecor
     return fail(service, {record.why, own, node});
   }
   durable();
-  // At once, unless it has just been tried.
-  const Seconds pause =
-      replica.failures == 0
-          ? 0
-          : std::min(rule.max_backoff,
-                     std::ldexp(rule.backoff,
-                                std::min<int>(60, static_cast<int>(replica.failures) - 1)));
-  ++replica.failures;
+  const Seconds pause = rule.back_off().pause(replica.failures);
   replica.state = Replica::State::kWaiting;
   replica.again_at = now + pause;
   links_.remark(service.view.id, fmt::format("{}; another takes its place{}", record.why,
@@ -276,16 +268,16 @@ void Replicas::settle_members(Service& service) {
 }
 
 // The next start waits, and longer after each failure of the job's own.
-std::string Replicas::tell_hold_back(const Service& service, const Failure& failure) {
+std::string Replicas::tell_hold_back(const Service& service, const Failure& failure,
+                                     std::uint32_t in_row) {
   const RetryRule& rule = service.spec.retries;
   if (!failure.own || service.view.failures >= rule.max) return failure.why;
-  const int doublings = static_cast<int>(std::min<std::uint32_t>(service.view.failures, 60));
-  const Seconds pause = std::min(rule.max_backoff, std::ldexp(rule.backoff, doublings));
+  const Seconds pause = rule.back_off().pause(in_row);
   Event event;
   event.kind = EventKind::kHoldBack;
   event.value = links_.runs.now() + pause;
   tell(service, event);
-  return fmt::format("{}; again after {:g} s", failure.why, pause);
+  return failure.why + again_after(pause);
 }
 
 // Nothing of it is left.
@@ -313,10 +305,12 @@ void Replicas::tell_end(Service& service) {
     event.kind = EventKind::kFinished;
     tell(service, event, "", forget);
   } else {
-    const std::string why = tell_hold_back(service, failure);
+    const std::uint32_t in_row = service.spec.retries.back_off().next_in_row(
+        service.view.failed_in_row, links_.runs.now() - service.since);
+    const std::string why = tell_hold_back(service, failure, in_row);
     event.kind = EventKind::kCrashed;
     event.node = failure.node;
-    event.number = failure.own ? kOwnFailure : 0;
+    event.number = failure.own ? in_row : 0;
     tell(service, event, why, forget);
   }
   services_.erase(service.view.id);

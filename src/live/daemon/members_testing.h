@@ -94,7 +94,7 @@ class MembersTest : public testing::Test {
       const Event& e = record.event;
       EXPECT_EQ(e.job, 7u);
       EXPECT_EQ(e.epoch, 3u);
-      const std::string own = e.number == kOwnFailure ? ", its own" : "";
+      const std::string own = is_own_failure(e) ? ", its own" : "";
       list.push_back(e.kind == EventKind::kOutcome
                          ? (e.outcome == Outcome::kDone ? "done " : "refused ") +
                                std::to_string(e.number)

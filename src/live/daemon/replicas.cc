@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "live/job/job_json.h"
 
@@ -171,6 +170,7 @@ void Replicas::adopt(const JobView& job) {
     service.spec = std::move(*spec);
   }
   service.in_place = service.spec.resize == Resizing::kInPlace;
+  service.since = links_.runs.now();
   service.started = job.standing != JobStanding::kStarting;
   if (job.standing == JobStanding::kStopping) service.pending = CommandKind::kStop;
   int rank = 0;
@@ -238,15 +238,12 @@ void Replicas::carry_out(const KeptCommand& command, const JobView& job) {
 void Replicas::failed(Service& service, Replica& replica, const std::string& why) {
   const RetryRule& rule = service.spec.retries;
   const Seconds now = links_.runs.now();
-  // One that ran for long had nothing to do with the failures before.
-  if (now - replica.since > rule.max_backoff) replica.failures = 0;
-  const int doublings = static_cast<int>(std::min<std::uint32_t>(replica.failures++, 60));
-  const Seconds pause = std::min(rule.max_backoff, std::ldexp(rule.backoff, doublings));
+  replica.failures = rule.back_off().next_in_row(replica.failures, now - replica.since);
+  const Seconds pause = rule.back_off().pause(replica.failures);
   replica.state = Replica::State::kWaiting;
   replica.again_at = now + pause;
-  links_.remark(service.view.id,
-                fmt::format("replica {} ended{}{}; again after {:g} s", name_of(replica.uuid),
-                            why.empty() ? "" : ": ", why, pause));
+  links_.remark(service.view.id, fmt::format("replica {} ended{}{}{}", name_of(replica.uuid),
+                                             why.empty() ? "" : ": ", why, again_after(pause)));
 }
 
 void Replicas::heard(const EventRecord& record, const Durable& durable) {

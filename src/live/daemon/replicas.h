@@ -107,6 +107,7 @@ class Replicas {
     Seconds told_at = 0;
     // Members.
     bool in_place = false;
+    Seconds since = 0;     // when it began, as far as this daemon knows
     bool started = false;  // the controller has been told
     bool ready = false;    // they can meet
     bool ending = false;   // one has ended well: nobody takes the place of others any more
@@ -151,7 +152,7 @@ class Replicas {
   void settle_members(Service& service);
   void tell_end(Service& service);
   // Gives what people are told of the failure.
-  std::string tell_hold_back(const Service& service, const Failure& failure);
+  std::string tell_hold_back(const Service& service, const Failure& failure, std::uint32_t in_row);
 
   const Cluster& cluster_;
   std::string log_root_;

@@ -119,15 +119,17 @@ TEST_F(ReplicasTest, EveryReplicaIsARunOfItsOwn) {
 
 TEST_F(ReplicasTest, OneThatEndsIsStartedAgainForEverAndTheOthersGoOn) {
   start_two();
-  const Seconds pauses[] = {10, 20, 40, 40, 40};
+  const Seconds pauses[] = {0, 10, 20, 40, 40};
   std::uint32_t epoch = epochs_["u-replica-0"];
   for (const Seconds pause : pauses) {
     end(0, "u-replica-0", 3);
     EXPECT_THAT(remarks_.back(), HasSubstr("replica 0 ended: rank 0 exited with 3"));
-    now_ += pause - 0.1;
-    replicas_->tick();
-    EXPECT_THAT(said(), IsEmpty()) << pause;
-    now_ += 0.2;
+    if (pause > 0) {
+      now_ += pause - 0.1;
+      replicas_->tick();
+      EXPECT_THAT(said(), IsEmpty()) << pause;
+      now_ += 0.2;
+    }
     replicas_->tick();
     EXPECT_THAT(said(), ElementsAre("start u-replica-0@0"));
     EXPECT_GT(epochs_["u-replica-0"], epoch);
@@ -136,7 +138,7 @@ TEST_F(ReplicasTest, OneThatEndsIsStartedAgainForEverAndTheOthersGoOn) {
   }
   now_ += 41;
   end(0, "u-replica-0", 0);
-  EXPECT_THAT(remarks_.back(), HasSubstr("again after 10 s")) << "it had run for long";
+  EXPECT_THAT(remarks_.back(), HasSubstr("again at once")) << "it had run for long";
   EXPECT_THAT(told(), IsEmpty()) << "no business of the controller";
 }
 

@@ -1,12 +1,13 @@
 // What becomes of runs that fail or hang.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "live/daemon/runs.h"
 
 namespace weft::live {
+
+std::string again_after(Seconds pause) {
+  return pause > 0 ? fmt::format("; again after {:g} s", pause) : "; again at once";
+}
 
 void Runs::tell_crash(const Key& key, Run& run) {
   Event event;
@@ -17,20 +18,20 @@ void Runs::tell_crash(const Key& key, Run& run) {
     run.started = true;
   }
   std::string why = run.why;
+  const std::uint32_t in_row =
+      run.spec.retries.back_off().next_in_row(run.failed_in_row, links_.now() - run.since);
   if (run.own_failure && run.failures < run.spec.retries.max) {
-    const RetryRule& rule = run.spec.retries;
-    const Seconds pause = std::min(
-        rule.max_backoff, std::ldexp(rule.backoff, std::min(60, static_cast<int>(run.failures))));
+    const Seconds pause = run.spec.retries.back_off().pause(in_row);
     event = {};
     event.kind = EventKind::kHoldBack;
     event.value = links_.now() + pause;
     tell(key, run, event, "", false);
-    why += fmt::format("; again after {:g} s", pause);
+    why += again_after(pause);
   }
   event = {};
   event.kind = EventKind::kCrashed;
   event.node = run.failed_on;
-  event.number = run.own_failure ? kOwnFailure : 0;
+  event.number = run.own_failure ? in_row : 0;
   tell(key, run, event, why, true);
 }
 

@@ -22,6 +22,8 @@ Runs::Run Runs::make(const JobView& job, const Allocation& held, std::uint32_t n
   run.job = job.id;
   run.identity = job.identity;
   run.failures = job.failures;
+  run.failed_in_row = job.failed_in_row;
+  run.since = links_.now();
   // It was checked when it came.
   if (auto spec = spec_from_json(Json::parse(job.identity.spec, nullptr, false)); spec.ok()) {
     run.spec = std::move(*spec);

@@ -44,6 +44,9 @@ struct RankPlace {
 // For whatever the ranks of one start of a job serve themselves.
 std::string port_of(const std::string& uuid, std::uint32_t epoch);
 
+// Ends the `why` of a failure.
+std::string again_after(Seconds pause);
+
 class Runs {
  public:
   // Requires: the cluster outlives this. `log_root`: of the ranks' output, by uuid.
@@ -119,8 +122,10 @@ class Runs {
     Seconds freeze_by = 0;    // kFreeze: when it is stopped instead
     std::string why;          // it is abandoned
     NodeId failed_on = kNoNode;
-    bool own_failure = false;    // of the job, not of what runs it
-    std::uint32_t failures = 0;  // of its own, before this run
+    bool own_failure = false;         // of the job, not of what runs it
+    std::uint32_t failures = 0;       // of its own, before this run
+    std::uint32_t failed_in_row = 0;  // the last of them
+    Seconds since = 0;                // when it began, as far as this daemon knows
     std::map<NodeId, Part> parts;
   };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "control/back_off.h"
 #include "model/cluster.h"
 #include "model/workload.h"
 
@@ -97,9 +98,10 @@ struct JobDeadline {
 // After a failure of the job's own. Lost nodes and preemption always lead to a restart.
 struct RetryRule {
   std::uint32_t max = 3;
-  Seconds backoff = 10;  // doubles with every failure
+  Seconds backoff = 10;  // from the second failure in a row on; doubles with every one
   Seconds max_backoff = 600;
   bool operator==(const RetryRule&) const = default;
+  BackOff back_off() const { return {backoff, max_backoff}; }
 };
 
 enum class HangAction : std::uint8_t { kReport, kRestart };

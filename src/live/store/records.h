@@ -26,8 +26,10 @@ struct TermRecord {
   std::string policy;   // name, or the composition's whole text
 };
 
-// In the number of a crash: it was the job's own doing.
-inline constexpr std::uint32_t kOwnFailure = 1;
+// In the number of a crash: how many of the job's own doing this makes in a row; 0: it was not.
+inline bool is_own_failure(const Event& event) {
+  return event.kind == EventKind::kCrashed && event.number > 0;
+}
 
 struct EventRecord {
   Event event;
