@@ -81,6 +81,8 @@ class Controller {
   void hold(const Event& event);
   void hold_back(const Event& event);
   void lost(const Event& event);
+  // Whether the ranks on these devices can go on alone; then the configuration is set.
+  bool can_go_on(const JobState& job, Allocation& left) const;
   void close_node(const Event& event);
   // When some node is next closed or opened.
   Seconds next_closing() const;

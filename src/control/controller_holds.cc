@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "control/controller.h"
+#include "model/same_ranks.h"
 #include "policy/place.h"
 
 namespace weft {
@@ -47,15 +48,45 @@ void Controller::hold_back(const Event& event) {
   }
 }
 
+// What is left of a job resized in place needs the node where its ranks meet, and a place in the
+// menu.
+bool Controller::can_go_on(const JobState& job, Allocation& left) const {
+  const Cluster& cluster = state_.cluster();
+  const std::vector<Configuration>& menu = job.spec->menu->configurations;
+  const auto node = [&](const DeviceShare& share) { return cluster.node_of(share.device); };
+  if (!job.spec->in_place || left.devices.empty() ||
+      node(left.devices.front()) != node(job.held.devices.front())) {
+    return false;
+  }
+  for (std::uint16_t i = 0; i < menu.size(); ++i) {
+    const Configuration& c = menu[i];
+    if (c.devices != left.devices.size() || !same_members(c, menu[job.held.configuration])) {
+      continue;
+    }
+    const auto level = static_cast<std::size_t>(c.pack);
+    const auto domain = [&](const DeviceShare& share) {
+      return cluster.nodes[node(share)].domain[level];
+    };
+    const bool together = std::all_of(
+        left.devices.begin(), left.devices.end(),
+        [&](const DeviceShare& share) { return domain(share) == domain(left.devices.front()); });
+    if (c.pack_required && !together) continue;
+    left.configuration = i;
+    return true;
+  }
+  return false;
+}
+
 void Controller::lost(const Event& event) {
   JobState& job = state_.jobs[event.job];
   const Pursuit& pursuit = dispatch_.pursuit(event.job);
   if (stale(event) || pursuit.standing == Standing::kIdle) return;
   Allocation left;
-  const Configuration& c = job.spec->requested();  // of a service always
+  const bool serves = job.spec->kind == WorkloadKind::kService;
+  const std::uint32_t each = event.number > 0 ? event.number : job.spec->requested().devices;
   const std::vector<DeviceShare>& had = job.held.devices;
-  for (size_t first = 0; first + c.devices <= had.size(); first += c.devices) {
-    const auto begin = had.begin() + static_cast<std::ptrdiff_t>(first), end = begin + c.devices;
+  for (size_t first = 0; first + each <= had.size(); first += each) {
+    const auto begin = had.begin() + static_cast<std::ptrdiff_t>(first), end = begin + each;
     if (std::any_of(begin, end, [&](const DeviceShare& share) {
           return state_.cluster().node_of(share.device) == event.node;
         })) {
@@ -63,26 +94,31 @@ void Controller::lost(const Event& event) {
     }
     left.devices.insert(left.devices.end(), begin, end);
   }
-  const bool plain = job.spec->kind == WorkloadKind::kService && job.phase == Phase::kPlaced &&
-                     pursuit.standing == Standing::kRunning && pursuit.used == job.held;
+  left.configuration = job.held.configuration;
+  const bool plain = job.phase == Phase::kPlaced && pursuit.standing == Standing::kRunning &&
+                     pursuit.used == job.held && (serves || can_go_on(job, left));
   if (!plain) {
-    // It is being changed: all of it ends as soon as that is answered, and begins anew.
+    // It is being changed, or too little is left: all of it ends as soon as what is pending is
+    // answered, and begins anew.
     if (job.phase == Phase::kPlaced) send_back(job);
     return dispatch_.pursue(event.job);
   }
   if (left.devices.empty()) return crashed(event);
   if (left.devices.size() == had.size()) return;
-  left.configuration = job.held.configuration;
   left.watts_cap = job.held.watts_cap;
-  left.replicas = static_cast<std::uint32_t>(left.devices.size() / c.devices);
-  fill_hosts(state_.cluster(), c, left);
+  if (serves) left.replicas = static_cast<std::uint32_t>(left.devices.size() / each);
+  fill_hosts(state_.cluster(), job.spec->menu->configurations[left.configuration], left);
   close_interval(job);
   state_.ledger.give(job.id, job.held);
   job.held = left;
   state_.ledger.take(job.id, job.held);
   dispatch_.shrink(job.id, std::move(left));
   open_interval(job);
-  change_.loads.push_back(job.id);
+  if (serves) {
+    change_.loads.push_back(job.id);
+  } else {
+    change_.nodes = true;
+  }
 }
 
 void Controller::close_node(const Event& event) {

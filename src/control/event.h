@@ -23,7 +23,8 @@ enum class EventKind : std::uint8_t {
   kTick,        // the wake time has come
   kRelease,     // job: what it was held for has come
   kEvict,       // job: stopped, and waits again
-  kLost,        // job, epoch: those replicas of a service are gone that had a part on `node`
+  kLost,        // job, epoch: those replicas of a service are gone that had a part on `node`, or
+                // with a number above 0 ranks of so many devices of a job resized in place
   kClose,       // node, number; from `value` to `value2` for none but tenant `epoch` - 1, 0: for
                 // nobody. An empty time: opened again
   kHoldBack,    // job, epoch: when this run is over, not before the time `value` again, and not on

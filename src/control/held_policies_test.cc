@@ -1,5 +1,6 @@
-// Every policy while jobs are held and released at random: none starts what is held, none forgets
-// what was released, and what was told and decided is enough to make the controller again.
+// Every policy while jobs are held and released, and lose ranks, at random: none starts what is
+// held, none forgets what was released, and what was told and decided is enough to make the
+// controller again.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -54,6 +55,16 @@ class World {
     auto submission = std::make_shared<Submission>();
     auto menu = std::make_shared<Menu>();
     menu->configurations.emplace_back().devices = 1 + static_cast<std::uint32_t>(random.below(4));
+    if (random.chance(0.3)) {  // any number of ranks up to that
+      submission->elastic = submission->in_place = true;
+      menu->configurations[0].pack = Level::kCluster;
+      menu->configurations[0].rate = menu->configurations[0].devices;
+      for (std::uint32_t devices = menu->configurations[0].devices - 1; devices > 0; --devices) {
+        menu->configurations.push_back(menu->configurations[0]);
+        menu->configurations.back().devices = devices;
+        menu->configurations.back().rate = devices;
+      }
+    }
     submission->menu = menu;
     submission->tenant = static_cast<TenantId>(random.below(2));
     submission->priority = static_cast<std::int32_t>(random.below(3));
@@ -98,6 +109,20 @@ class World {
       if (!random.chance(chance)) continue;
       runs_.erase(job);
       tell(about_job(EventKind::kFinished, job, epoch));
+    }
+  }
+  // Of jobs that are resized in place: their last node is lost, and is back.
+  void lose_some(Random& random, double chance) {
+    for (const auto& [id, epoch] : std::map(runs_)) {
+      const JobState& job = state().job(id);
+      if (!job.spec->in_place || job.held.empty() || !random.chance(chance)) continue;
+      Event lost = about_job(EventKind::kLost, id, epoch);
+      lost.node = state().cluster().node_of(job.held.devices.back().device);
+      lost.number = 1;
+      tell(lost);
+      EXPECT_TRUE(job.held.empty() ||
+                  job.held.devices.size() ==
+                      job.spec->menu->configurations[job.held.configuration].devices);
     }
   }
   void pass(Seconds time) {
@@ -149,6 +174,7 @@ TEST_P(HeldUnderPolicies, NothingHeldStartsAndNothingReleasedIsForgotten) {
         if (random.chance(0.15)) world.tell(about_job(EventKind::kRelease, job));
       }
       world.settle();
+      world.lose_some(random, 0.3);
       world.finish_some(random, 0.1);
       world.pass(20);
       world.settle();

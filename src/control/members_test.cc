@@ -107,6 +107,53 @@ TEST_F(MembersTest, AFailedOneGivesEverythingBack) {
   EXPECT_EQ(controller_.state().ledger.free_whole_total(), 4u);
 }
 
+TEST_F(MembersTest, WhatIsLeftAfterALossGoesOnIfItCan) {
+  const struct {
+    const char* what;
+    Allocation from;
+    NodeId node;
+    std::vector<DeviceId> left;  // none: all of it is stopped
+  } kRows[] = {
+      {"one of two nodes", on({0, 1, 2, 3}), 1, {0, 1}},
+      {"where they meet", on({0, 1, 2, 3}), 0, {}},
+      {"a node where it has none", on({0, 1}), 1, {0, 1}},
+  };
+  for (const auto& row : kRows) {
+    const JobId id = run_on(row.from);
+    const std::size_t before = sent();
+    Event lost = about_job(EventKind::kLost, id, executor_.last().epoch);
+    lost.node = row.node;
+    lost.number = 1;
+    tell(lost);
+    if (row.left.empty()) {
+      EXPECT_EQ(executor_.last().kind, CommandKind::kStop) << row.what;
+      EXPECT_EQ(job(id).phase, Phase::kWaiting) << row.what;
+    } else {
+      EXPECT_EQ(sent(), before) << "nothing is asked of what still runs: " << row.what;
+      EXPECT_EQ(job(id).held, on(row.left)) << row.what;
+      EXPECT_EQ(controller_.dispatch().pursuit(id).used, job(id).held) << row.what;
+      EXPECT_EQ(job(id).devices_running, static_cast<double>(row.left.size())) << row.what;
+      EXPECT_EQ(job(id).restarts, 0) << row.what;
+    }
+    tell(about_job(EventKind::kWithdraw, id));
+    answer(executor_.last());
+    ASSERT_EQ(controller_.state().ledger.free_whole_total(), 4u) << row.what;
+  }
+}
+
+TEST_F(MembersTest, ALossInTheMiddleOfAChangeIsARestart) {
+  const JobId id = run_on(on({0, 2}));
+  decide([&](Draft& draft) { draft.move(id, on({0, 1, 2, 3})); });
+  const SentCommand resize = executor_.last();
+  Event lost = about_job(EventKind::kLost, id, resize.epoch);
+  lost.node = 1;
+  lost.number = 1;
+  tell(lost);
+  EXPECT_EQ(standing(id), Standing::kResizing);
+  answer(resize);
+  EXPECT_EQ(executor_.last().kind, CommandKind::kStop);
+}
+
 TEST(Elasticity, IsKeptInTheByteThatWasThereBefore) {
   for (const auto& [elastic, in_place] :
        {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {

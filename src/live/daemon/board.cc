@@ -151,17 +151,18 @@ void Board::tell(const EventRecord& record) {
   }
 }
 
-void Board::lose(JobView& view, NodeId node) {
+void Board::lose(JobView& view, const Event& lost) {
   if (view.held.empty() || pending_.contains(view.id)) return;  // all of it ends, then
   const Allocation had = std::exchange(view.held, {});
-  const std::size_t each = had.devices.size() / std::max(1u, had.replicas);
+  const bool members = lost.number > 0;
+  const std::size_t each = members ? lost.number : had.devices.size() / std::max(1u, had.replicas);
   std::map<NodeId, double> before, after;
   for (const DeviceShare& share : had.devices) before[cluster_.node_of(share.device)] += 1;
   for (std::size_t first = 0; each > 0 && first + each <= had.devices.size(); first += each) {
     const auto begin = had.devices.begin() + static_cast<std::ptrdiff_t>(first);
     const auto end = begin + static_cast<std::ptrdiff_t>(each);
     const auto on = [&](const DeviceShare& share) { return cluster_.node_of(share.device); };
-    if (std::any_of(begin, end, [&](const DeviceShare& s) { return on(s) == node; })) continue;
+    if (std::any_of(begin, end, [&](const DeviceShare& s) { return on(s) == lost.node; })) continue;
     view.held.devices.insert(view.held.devices.end(), begin, end);
     for (auto at = begin; at != end; ++at) after[on(*at)] += 1;
   }
@@ -170,9 +171,10 @@ void Board::lose(JobView& view, NodeId node) {
     ++view.restarts;
     return;
   }
-  view.held.configuration = had.configuration;
+  view.held.configuration = had.configuration;  // of members: of one with the same labels
   view.held.watts_cap = had.watts_cap;
-  view.held.replicas = static_cast<std::uint32_t>(view.held.devices.size() / each);
+  view.held.replicas =
+      members ? had.replicas : static_cast<std::uint32_t>(view.held.devices.size() / each);
   for (HostShare host : had.hosts) {
     if (!after.contains(host.node)) continue;
     const double part = after[host.node] / before[host.node];
@@ -194,9 +196,10 @@ void Board::tell_of_job(const EventRecord& record) {
       return end(v, e.at, failed ? JobStanding::kFailed : JobStanding::kCancelled, record.why);
     }
     case EventKind::kLost:
-      if (e.epoch == v.epoch) lose(v, e.node);
-      return add_line(e.at, v.identity.uuid,
-                      fmt::format("{} lost replicas: {}", v.name, record.why));
+      if (e.epoch == v.epoch) lose(v, e);
+      return add_line(
+          e.at, v.identity.uuid,
+          fmt::format("{} lost {}: {}", v.name, e.number > 0 ? "ranks" : "replicas", record.why));
     case EventKind::kEvict:
       if (v.held.empty()) return;
       v.why = fmt::format("{}: {}", kPreempted, record.why);

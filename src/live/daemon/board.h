@@ -159,8 +159,8 @@ class Board : public weft::Journal {
   void hold(JobView& view, const EventRecord& record);
   // It holds nothing any more: it waits, or is held.
   void wait_again(JobView& view);
-  // Its replicas that have a part on the node are gone.
-  void lose(JobView& view, NodeId node);
+  // Its replicas or ranks that have a part on a node are gone.
+  void lose(JobView& view, const Event& lost);
 
   const Cluster& cluster_;
   mutable std::mutex mutex_;

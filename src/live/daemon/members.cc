@@ -246,6 +246,7 @@ void Replicas::settle_members(Service& service) {
     return replica.state == Replica::State::kGone ||
            (replica.state == Replica::State::kWaiting && service.ending);
   });
+  if (!service.failure) tell_lost_members(service);
   bool open = false, lives = false;
   for (const auto& [uuid, replica] : service.replicas) {
     const bool tried = replica.state == Replica::State::kWaiting && replica.failures > 0;

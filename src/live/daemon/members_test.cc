@@ -187,15 +187,58 @@ TEST_F(MembersTest, AStopEndsAllOfThemInTheMiddleOfAChangeToo) {
   EXPECT_THAT(told(), ElementsAre("done 3")) << "asked again";
 }
 
-TEST_F(MembersTest, ALostNodeIsARestart) {
+TEST_F(MembersTest, ALostNodeTakesItsRanksAlone) {
   start({0, 2});
   replicas_->gone(1, false, "silent");
   EXPECT_THAT(said(), IsEmpty()) << "it may still run: on_controller_loss is continue";
   replicas_->gone(1, true, "fenced");
-  EXPECT_THAT(said(), Contains("stop u-member-0@0"));
-  answer("u-member-0", 2);
-  answer(kMeeting, 2);
-  EXPECT_THAT(told(), ElementsAre("crashed"));
+  EXPECT_THAT(said(), Not(Contains("stop u-member-0@0")));
+  EXPECT_THAT(told(), ElementsAre("lost on 1"));
+  now_ += 1000;
+  replicas_->tick();
+  EXPECT_THAT(said(), IsEmpty()) << "nobody takes their place there";
+  replicas_->carry_out(command(CommandKind::kResize, 2, {0, 1}), job());
+  EXPECT_THAT(said(), ElementsAre("start u-member-1@0"));
+  EXPECT_EQ(starts_["u-member-1"].at("ranks")[0].at("rank"), 1);
+  answer("u-member-1");
+  EXPECT_THAT(told(), ElementsAre("done 2"));
+}
+
+TEST_F(MembersTest, ALostNodeThatIsBeingLeftEndsTheChange) {
+  start({0, 2});
+  replicas_->carry_out(command(CommandKind::kResize, 2, {0}), job());
+  EXPECT_THAT(said(), ElementsAre("stop u-member-2@1"));
+  replicas_->gone(1, true, "fenced");
+  EXPECT_THAT(told(), ElementsAre("done 2"));
+  EXPECT_THAT(said(), Not(Contains("stop u-member-0@0")));
+}
+
+TEST_F(MembersTest, ALostNodeIsARestartIfTheOthersCannotGoOn) {
+  const struct {
+    const char* what;
+    std::vector<DeviceId> ranks;
+    std::int64_t least;
+    NodeId node;
+    bool changes;
+  } kRows[] = {
+      {"they meet there", {0, 2}, 1, 0, false},
+      {"too few are left", {0, 2}, 2, 1, false},
+      {"it is being resized", {0, 2}, 1, 1, true},
+  };
+  for (const auto& row : kRows) {
+    min_workers_ = static_cast<std::uint32_t>(row.least);
+    begin(1);
+    start(row.ranks);
+    if (row.changes) replicas_->carry_out(command(CommandKind::kResize, 2, {0, 1, 2}), job());
+    said();
+    replicas_->gone(row.node, true, "fenced");
+    const std::string left = row.node == 0 ? "u-member-2" : "u-member-0";
+    EXPECT_THAT(said(), Contains("stop " + left + "@" + std::to_string(node_of(left)))) << row.what;
+    answer(left, 2);
+    if (row.changes) answer("u-member-1", 2);
+    if (row.node != 0) answer(kMeeting, 2);
+    EXPECT_THAT(told(), ElementsAre("crashed")) << row.what;
+  }
 }
 
 TEST_F(MembersTest, WithoutAPlaceToMeetTheNextChangeIsARestart) {

@@ -44,7 +44,7 @@ class MembersTest : public testing::Test {
     spec.name = "digits";
     spec.run = "train";
     spec.setup = "make";
-    spec.min_workers = 1;
+    spec.num_nodes = spec.min_workers = min_workers_;
     spec.max_workers = 4;
     spec.resize = Resizing::kInPlace;
     spec.retries = {2, 10, 40};
@@ -101,6 +101,7 @@ class MembersTest : public testing::Test {
                      : e.kind == EventKind::kFinished ? "finished"
                      : e.kind == EventKind::kHoldBack ? "held back"
                      : e.kind == EventKind::kCrashed  ? "crashed" + own
+                     : e.kind == EventKind::kLost     ? "lost on " + std::to_string(e.node)
                                                       : "?");
     }
     return list;
@@ -141,6 +142,7 @@ class MembersTest : public testing::Test {
 
   Cluster cluster_;
   Seconds now_ = 100;
+  std::uint32_t min_workers_ = 1;
   std::vector<std::pair<NodeId, Json>> said_;
   std::vector<EventRecord> told_;
   std::vector<std::function<void()>> durable_;

@@ -358,13 +358,12 @@ void Replicas::ended(NodeId node, const std::string& uuid, std::uint32_t epoch, 
 void Replicas::gone(NodeId node, bool all, const std::string& why) {
   for (auto& [id, service] : services_) {
     if (!all && service.spec.on_controller_loss != ControllerLoss::kStop) continue;
+    if (service.in_place) {
+      lose_members(service, node, why);
+      continue;
+    }
     for (auto& [uuid, replica] : service.replicas) {
       if (!replica.nodes.contains(node)) continue;
-      if (service.in_place) {
-        if (replica.state == Replica::State::kUnknown) replica.state = Replica::State::kGone;
-        fail(service, {fmt::format("node {}: {}", cluster_.nodes[node].name, why), false, node});
-        continue;
-      }
       service.lost.insert(node);
       if (replica.state == Replica::State::kUnknown) replica.state = Replica::State::kWaiting;
     }

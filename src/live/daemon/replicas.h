@@ -148,6 +148,9 @@ class Replicas {
                     const Durable& durable);
   // A member that waits to come (again) does, or all of the job ends.
   void replace(Service& service, Replica& replica);
+  // Its ranks on a node are gone: the others go on alone, if they can.
+  void lose_members(Service& service, NodeId node, const std::string& why);
+  void tell_lost_members(Service& service);
   void fail(Service& service, Failure failure);
   void settle_members(Service& service);
   void tell_end(Service& service);

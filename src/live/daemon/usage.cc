@@ -49,6 +49,7 @@ void UsageFold::event(const Event& e) {
   if (e.kind == EventKind::kWithdraw) return close(e.job, e.at);
   if (e.epoch != held->second.epoch) return;
   if (e.kind == EventKind::kFinished || e.kind == EventKind::kCrashed) return close(e.job, e.at);
+  if (e.kind == EventKind::kLost) return lose(e);
   if (e.kind != EventKind::kOutcome) return;
   const auto pending = pending_.find(e.job);
   if (pending == pending_.end() || pending->second.first != e.number) return;
@@ -57,6 +58,19 @@ void UsageFold::event(const Event& e) {
   if ((kind == CommandKind::kStop && done) || (kind == CommandKind::kStart && !done)) {
     close(e.job, e.at);
   }
+}
+
+void UsageFold::lose(const Event& lost) {
+  const Open open = open_.at(lost.job);
+  Stay left = stays_[open.stay];
+  if (std::erase_if(left.devices, [&](const auto& on) { return on.first == lost.node; }) == 0) {
+    return;
+  }
+  close(lost.job, lost.at);
+  if (left.devices.empty()) return;
+  left.from = lost.at;
+  open_[lost.job] = {stays_.size(), open.epoch};
+  stays_.push_back(std::move(left));
 }
 
 void UsageFold::close(JobId job, Seconds at) {

@@ -50,6 +50,8 @@ class UsageFold {
   void command(Seconds at, const KeptCommand& command);
   void event(const Event& event);
   void close(JobId job, Seconds at);
+  // What was held on a node is not held any more.
+  void lose(const Event& lost);
   Usage of(const Stay& stay, Seconds from, Seconds to) const;
 
   const Cluster& cluster_;

@@ -32,8 +32,9 @@ class Tale {
     step(at, {CommandKind::kStop, job, epoch, ++number, kNever, {}});
   }
   void tell(Seconds at, EventKind kind, JobId job, std::uint32_t epoch,
-            Outcome outcome = Outcome::kDone) {
+            Outcome outcome = Outcome::kDone, NodeId node = kNoNode) {
     EventRecord record;
+    record.event.node = node;
     record.event.at = at;
     record.event.kind = kind;
     record.event.job = job;
@@ -83,6 +84,15 @@ TEST(Usage, PartsOfDevicesArePaidInPart) {
   tale.start(0, 0, 1, {0}, 250);
   tale.start(100, 0, 1, {0}, 500, CommandKind::kResize);
   EXPECT_DOUBLE_EQ(tale.fold.between(0, 200).at(0).device_s, 75);
+}
+
+TEST(Usage, WhatIsLostWithItsNodeIsPaidNoLonger) {
+  Tale tale;
+  tale.start(0, 0, 1, {0, 1, 2});
+  tale.tell(10, EventKind::kLost, 0, 1, Outcome::kDone, 1);
+  EXPECT_DOUBLE_EQ(tale.fold.between(0, 100).at(0).device_s, 2 * 100 + 10);
+  tale.tell(20, EventKind::kLost, 0, 1, Outcome::kDone, 0);
+  EXPECT_DOUBLE_EQ(tale.fold.between(0, 100).at(0).device_s, 2 * 20 + 10);
 }
 
 TEST(Usage, WhatEndsAStay) {
