@@ -20,7 +20,9 @@ struct Seat {
 // largest gang to the smallest, each node's part where it displaces least: where enough is free,
 // least to spare; else where the fewest devices must be taken from smaller gangs, which are then
 // placed in their turn. Powers of two and whole nodes always pack this way (Sia, section 3.3).
-// Gangs that do not are spread over what is free, or wait. Whoever gets nothing is stopped.
+// Gangs that do not are spread over what is free, or wait. Whoever gets nothing is stopped. Before
+// all this, jobs that are resized in place give up devices, or get more beside those that they have
+// if that is on no more nodes than a new start would be.
 void place_displacing_least(Draft& draft, std::span<const Seat> seats);
 
 // For policies that see one pool (Pollux): nodes count as pieces of the smallest node's devices.
