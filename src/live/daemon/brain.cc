@@ -208,6 +208,11 @@ void Brain::end() {
 
 void Brain::post(EventRecord record, std::function<void(const Status&)> done,
                  DurableJournal::Weight weight) {
+  append(std::move(record), std::move(done), weight, false);
+}
+
+void Brain::append(EventRecord record, std::function<void(const Status&)> done,
+                   DurableJournal::Weight weight, bool first) {
   const auto shared = std::make_shared<EventRecord>(std::move(record));
   journal_.append(
       RecordKind::kEvent,
@@ -215,14 +220,16 @@ void Brain::post(EventRecord record, std::function<void(const Status&)> done,
         shared->event.at = at;
         return to_bytes(*shared);
       },
-      [this, shared, done = std::move(done)](const Status& status, std::uint64_t seq) {
+      [this, shared, first, done = std::move(done)](const Status& status, std::uint64_t seq) {
         if (status.ok()) {
           if (shared->event.kind == EventKind::kSubmit) board_.admit(*shared);
           {
             const std::lock_guard lock(mutex_);
-            inbox_.push_back({seq, shared});
+            inbox_.push_back({seq, shared, nullptr, first});
           }
           wake_.notify_one();
+        } else if (first) {
+          --awaited_;
         }
         if (done) done(status);
       },
@@ -290,39 +297,57 @@ void Brain::turn() {
     lock.lock();
   }
   if (!inbox_.empty()) take_inbox(lock);
+  while (awaited_ > 0) {
+    lock.unlock();
+    const bool flushed = journal_.flush(kPatience);
+    lock.lock();
+    if (!flushed || inbox_.empty()) break;
+    take_inbox(lock);
+  }
   give_snapshots(lock);
 }
 
 void Brain::round(std::vector<Arrived> inbox) {
   step_ = {};
   rejected_.clear();
-  for (const Arrived& arrived : inbox) apply(arrived);
-  const Seconds now = controller_.state().now;
-  if (controller_.is_due(now)) {
-    std::map<JobId, Event> reports;
-    {
-      const std::lock_guard lock(mutex_);
-      reports.swap(reports_);
-    }
-    for (auto& [job, report] : reports) {
-      report.at = now;
-      if (!is_possible(report)) continue;
-      controller_.handle(report);
-      step_.reports.push_back(report);
-    }
-    controller_.decide(now);
+  for (const Arrived& arrived : inbox) {
+    apply(arrived);
+    if (arrived.first) --awaited_;
   }
   if (then_) {
-    for (const Arrived& arrived : inbox) then_(*arrived.record);
-    for (const JobId job : rejected_) {
-      EventRecord record;
-      record.event.kind = EventKind::kWithdraw;
-      record.event.job = job;
-      then_(record);
+    for (const Arrived& arrived : inbox) {
+      if (arrived.record != nullptr) then_(*arrived.record);
     }
   }
+  const Seconds now = controller_.state().now;
+  if (awaited_ == 0 && controller_.is_due(now)) decide(now);
   since_image_ += inbox.size();
   commit_step();
+}
+
+void Brain::decide(Seconds now) {
+  std::map<JobId, Event> reports;
+  {
+    const std::lock_guard lock(mutex_);
+    reports.swap(reports_);
+  }
+  for (auto& [job, report] : reports) {
+    report.at = now;
+    if (!is_possible(report)) continue;
+    controller_.handle(report);
+    step_.reports.push_back(report);
+  }
+  controller_.decide(now);
+  for (const KeptCommand& command : step_.commands) {
+    const bool waits = controller_.state().job(command.job).phase == Phase::kWaiting;
+    if (stops_ && waits && command.kind == CommandKind::kStop) stops_(command.job);
+  }
+  for (const JobId job : rejected_) {
+    EventRecord record;
+    record.event.kind = EventKind::kWithdraw;
+    record.event.job = job;
+    if (then_) then_(record);
+  }
 }
 
 void Brain::commit_step() {

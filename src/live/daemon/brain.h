@@ -55,8 +55,8 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   void end();
 
   // By hand: one round, of everything that was posted and is durable, or, if there is nothing and
-  // the controller asked to be woken by now, of a tick. What follows is durable and carried out
-  // when the journal is flushed.
+  // the controller asked to be woken by now, of a tick; and more until all of post_first() is
+  // folded. What follows is durable and carried out when the journal is flushed.
   void turn();
   // What is told here of all that happens from now on; null: nobody.
   void set_listener(weft::Journal* listener) { listener_ = listener; }
@@ -78,12 +78,20 @@ class Brain : public EventSink, private Executor, private weft::Journal {
 
   void post(EventRecord record, std::function<void(const Status&)> done = nullptr,
             DurableJournal::Weight weight = DurableJournal::Weight::kMustStay) override;
+  // As post(); nothing is decided before it is folded.
+  void post_first(EventRecord record) {
+    ++awaited_;
+    append(std::move(record), nullptr, DurableJournal::Weight::kMustStay, true);
+  }
   // Only what a decision has looked at is in the journal.
   void report(const Event& progress) override;
 
-  // Called on the controller's thread after each event that was folded live, not in recovery; for a
-  // job that the policy rejected with a kWithdraw of it. Set before begin().
+  // Called on the controller's thread after each event that was folded live, not in recovery, and
+  // before the policy decides; for a job that the policy rejected with a kWithdraw of it. Set
+  // before begin().
   void on_event(std::function<void(const EventRecord&)> then) { then_ = std::move(then); }
+  // Likewise, when a job is to be stopped and then wait.
+  void on_stop(std::function<void(JobId)> then) { stops_ = std::move(then); }
 
   // For `weft status` and metrics.
   struct Health {
@@ -99,6 +107,7 @@ class Brain : public EventSink, private Executor, private weft::Journal {
     std::uint64_t seq = 0;
     std::shared_ptr<const EventRecord> record;
     std::shared_ptr<const Policy> policy = nullptr;  // in place of an event: it takes over
+    bool first = false;                              // of post_first()
   };
   // Executor and Journal of the controller.
   void execute(const Command& command) override;
@@ -108,6 +117,8 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   void decided(const Draft& draft) override { step_.decision = decision_of(draft); }
   void rejected(Seconds at, JobId job, const std::string& why) override;
 
+  void append(EventRecord record, std::function<void(const Status&)> done,
+              DurableJournal::Weight weight, bool first);
   bool is_possible(const Event& event) const;
   void apply(const Arrived& arrived);
   Status fold_step(const Record& record, std::vector<Arrived>& pending);
@@ -118,6 +129,7 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   void give_snapshots(std::unique_lock<std::mutex>& lock);
   void take_over(std::shared_ptr<const Policy> policy);
   void round(std::vector<Arrived> inbox);
+  void decide(Seconds now);
   void commit_step();
   void keep(std::shared_ptr<const KeptImage> image);
   void carry_out(const std::vector<KeptCommand>& commands);
@@ -131,6 +143,7 @@ class Brain : public EventSink, private Executor, private weft::Journal {
 
   // Of the thread that thinks.
   std::function<void(const EventRecord&)> then_;
+  std::function<void(JobId)> stops_;
   StepRecord step_;
   bool fresh_ = false;
   std::vector<KeptCommand> outgoing_;  // of the step, and those that are asked again
@@ -146,6 +159,7 @@ class Brain : public EventSink, private Executor, private weft::Journal {
   bool stop_ = false, tick_posted_ = false, thinks_no_more_ = false;
   Health health_;
   std::atomic<bool> image_under_way_ = false;
+  std::atomic<int> awaited_ = 0;  // of post_first() and not yet folded
   std::thread thread_, image_thread_;
 };
 

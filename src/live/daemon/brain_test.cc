@@ -39,9 +39,9 @@ class PretendedWorld : public Hands {
     record.event.number = command.number;
     brain->post(std::move(record));
   }
-  void finish(JobId job, std::uint32_t epoch) {
+  void finish(JobId job, std::uint32_t epoch, EventKind how = EventKind::kFinished) {
     EventRecord record;
-    record.event.kind = EventKind::kFinished;
+    record.event.kind = how;
     record.event.job = job;
     record.event.epoch = epoch;
     const std::lock_guard lock(mutex_);
@@ -92,6 +92,7 @@ class BrainTest : public testing::Test {
     if (!recovered.ok()) return recovered;
     journal_->begin(nullptr);
     world_.set(brain_.get());
+    brain_->on_event(then_);
     brain_->begin();
     return {};
   }
@@ -140,10 +141,28 @@ class BrainTest : public testing::Test {
   std::shared_ptr<const Policy> policy_;
   PretendedWorld world_;
   BrainOptions options_;
+  std::function<void(const EventRecord&)> then_;
   std::unique_ptr<DurableJournal> journal_;
   std::unique_ptr<Board> board_;
   std::unique_ptr<Brain> brain_;
 };
+
+// Else a job that is to be held, or has failed too often, would be started once more.
+TEST_F(BrainTest, NothingIsDecidedBeforeWhatFollowsFromAnEvent) {
+  then_ = [this](EventRecord record) {
+    if (record.event.kind != EventKind::kCrashed) return;
+    record.event.kind = EventKind::kHold;
+    brain_->post_first(std::move(record));
+  };
+  ASSERT_TRUE(up().ok());
+  submit("a", 4);
+  ASSERT_TRUE(eventually([&] { return standing("a") == JobStanding::kRunning; }));
+  world_.finish(0, 1, EventKind::kCrashed);
+  ASSERT_TRUE(eventually([&] { return standing("a") == JobStanding::kHeld; }));
+  submit("b", 1);
+  ASSERT_TRUE(eventually([&] { return standing("b") == JobStanding::kRunning; }));
+  EXPECT_EQ(board_->find("a")->epoch, 1u) << "it was not started again";
+}
 
 TEST_F(BrainTest, RunsWhatFitsAndTheRestWhenThereIsRoom) {
   ASSERT_TRUE(up().ok());

@@ -198,7 +198,8 @@ Status Daemon::recover(const DaemonOptions& options) {
     gate = [this](const JobView& job) { return budgets_->verdict(job.identity.user, job.queue); };
   }
   holds_ = std::make_unique<Holds>(
-      *board_, [this](EventRecord record) { brain_->post(std::move(record)); }, gate);
+      *board_, [this](EventRecord record) { brain_->post_first(std::move(record)); }, gate);
+  brain_->on_stop([this](JobId job) { holds_->stopping(job); });
   brain_->on_event([this](const EventRecord& record) {
     holds_->take(record);
     if (budgets_changed_.exchange(false)) holds_->ask_gate_again();
@@ -231,7 +232,7 @@ void Daemon::give_up_failed(const EventRecord& record) {
   failed.event.kind = EventKind::kWithdraw;
   failed.event.job = job->id;
   failed.why = "failed: " + record.why;
-  brain_->post(std::move(failed));
+  brain_->post_first(std::move(failed));
 }
 
 Status Daemon::start_agents(const DaemonOptions& options) {

@@ -134,6 +134,14 @@ void Holds::check_gate(const JobView& job) {
   tell(EventKind::kHold, job.id, verdict.why, verdict.stops ? 1 : 0);
 }
 
+void Holds::stopping(JobId job) {
+  const auto view = gate_ ? board_.at(job) : std::nullopt;
+  if (!view || has_ended(view->standing)) return;
+  const HoldVerdict verdict = gate_(*view);
+  if (verdict.why.empty() || !gated_.insert(job).second) return;
+  tell(EventKind::kHold, job, verdict.why, 1);  // also though it still runs
+}
+
 void Holds::release(JobId job, const std::string& why) {
   const auto view = gate_ ? board_.at(job) : std::nullopt;
   const HoldVerdict verdict = view ? gate_(*view) : HoldVerdict{};

@@ -44,6 +44,8 @@ class Holds {
   void begin();
   // After an event was folded, and after a job was rejected, as a kWithdraw of it.
   void take(const EventRecord& record);
+  // The policy has the job stopped, and it is to wait then.
+  void stopping(JobId job);
   // The gate may say something else than before.
   void ask_gate_again();
 

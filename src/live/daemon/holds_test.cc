@@ -241,6 +241,23 @@ TEST_F(HoldsTest, AClosedGateHoldsWhatWaitsAndWhatWouldBeReleased) {
   EXPECT_EQ(board_.find("b")->standing, JobStanding::kQueued);
 }
 
+TEST_F(HoldsTest, AJobThatThePolicyStopsIsHeldWithThat) {
+  HoldVerdict verdict;
+  holds_ = std::make_unique<Holds>(
+      board_, [this](EventRecord record) { posted_.push_back(std::move(record)); },
+      [&](const JobView&) { return verdict; });
+  submit(spec("a"));
+  const JobId id = board_.find("a")->id;
+  holds_->stopping(id);
+  EXPECT_THAT(posted_, IsEmpty()) << "it may start again";
+  verdict.why = "budget of ann: 3 of 2 spent";
+  holds_->stopping(id);
+  holds_->stopping(id);
+  ASSERT_EQ(posted_.size(), 1u);
+  EXPECT_EQ(posted_[0].event.kind, EventKind::kHold);
+  EXPECT_GT(posted_[0].event.value, 0) << "though its ranks are still there";
+}
+
 TEST_F(HoldsTest, AJobThatStartedBeforeItsHoldCameIsStoppedByAStricterGate) {
   HoldVerdict verdict;
   holds_ = std::make_unique<Holds>(
