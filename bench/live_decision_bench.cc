@@ -1,11 +1,14 @@
 // How long a live controller takes to decide on a large cluster in steady state: the daemon's
 // journal (in memory), board and controller with simulated jobs on 12,500 nodes of 8 devices, all
-// of them busy and 10,000 jobs waiting, while jobs come and end. A round is what the daemon's
-// thread does between two waits: it folds events, asks the policy and writes the step down.
+// of them busy and never fewer than 10,000 jobs waiting, while jobs come and end. A round is what
+// the daemon's thread does between two waits: it folds events, asks the policy and writes the step
+// down. Policies that shrink jobs or start short ones first empty a queue sooner; for them more
+// jobs are there from the beginning.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -38,7 +41,8 @@ std::shared_ptr<const Menu> menu_of(std::uint32_t devices) {
 }
 
 // Sizes and durations are skewed as in published traces: most jobs are small and short.
-Trace make_trace(const Cluster& cluster, std::uint64_t seed) {
+// `backlog` jobs more than the devices suffice for are there at the beginning.
+Trace make_trace(const Cluster& cluster, std::size_t backlog, std::uint64_t seed) {
   const std::uint32_t sizes[] = {1, 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16};
   std::vector<std::shared_ptr<const Menu>> menus;
   double mean_size = 0;
@@ -47,7 +51,7 @@ Trace make_trace(const Cluster& cluster, std::uint64_t seed) {
     mean_size += size / static_cast<double>(std::size(sizes));
   }
   const double at_once = cluster.device_count() / mean_size;
-  const auto standing = static_cast<std::size_t>(at_once) + kQueued;
+  const auto standing = static_cast<std::size_t>(at_once) + backlog;
   Random random(seed);
   Trace trace;
   trace.path = "steady";
@@ -72,13 +76,14 @@ Trace make_trace(const Cluster& cluster, std::uint64_t seed) {
 
 struct Measured {
   Summary rounds_s;
-  std::uint32_t waiting = 0, placed = 0;
+  std::uint32_t waiting = 0, placed = 0;  // at the end
+  std::uint32_t least_waiting = std::numeric_limits<std::uint32_t>::max();
 };
 
-Measured measure(const std::string& name, std::uint64_t seed) {
+Measured measure(const std::string& name, std::size_t backlog, std::uint64_t seed) {
   const ScratchStore store;
   DaemonSetup setup{parse_cluster_shorthand("12500x8").value(), name, store.path(), {}};
-  const Trace trace = make_trace(setup.cluster, seed);
+  const Trace trace = make_trace(setup.cluster, backlog, seed);
   const auto policy = assemble(find_policy(name).value()).value();
   std::vector<double> rounds_s;
   Measured out;
@@ -96,7 +101,9 @@ Measured measure(const std::string& name, std::uint64_t seed) {
       rounds_s.push_back(took);
       out.waiting = state.waiting;
       out.placed = state.placed;
-      if (rounds_s.size() >= static_cast<std::size_t>(kMeasured)) throw Enough{};
+      out.least_waiting = std::min(out.least_waiting, state.waiting);
+      if (out.least_waiting < kQueued || rounds_s.size() >= static_cast<std::size_t>(kMeasured))
+        throw Enough{};
     };
     return side;
   };
@@ -108,16 +115,26 @@ Measured measure(const std::string& name, std::uint64_t seed) {
   return out;
 }
 
+// With as many jobs at the beginning as it takes.
+Measured measure_full(const std::string& policy) {
+  for (std::size_t backlog = kQueued;; backlog *= 2) {
+    const Measured m = measure(policy, backlog, 1);
+    if (m.least_waiting >= kQueued) return m;
+    std::fprintf(stderr, "%s: a backlog of %zu is soon too short\n", policy.c_str(), backlog);
+  }
+}
+
 int run(int argc, char** argv) {
   std::vector<std::string> policies(argv + 1, argv + argc);
   if (policies.empty()) policies = {"backfill", "2d-las", "quota", "sia"};
-  Table table({"<policy", "waiting", "placed", "p50 ms", "p99 ms", "worst ms", "limit p99 ms"});
+  Table table({"<policy", "least waiting", "waiting", "placed", "p50 ms", "p99 ms", "worst ms",
+               "limit p99 ms"});
   bool kept = true;
   for (const std::string& policy : policies) {
-    const Measured m = measure(policy, 1);
+    const Measured m = measure_full(policy);
     kept = kept && m.rounds_s.p99 <= kLimit_s;
-    table.row({policy, std::to_string(m.waiting), std::to_string(m.placed),
-               fmt::format("{:.3f}", m.rounds_s.p50 * 1e3),
+    table.row({policy, std::to_string(m.least_waiting), std::to_string(m.waiting),
+               std::to_string(m.placed), fmt::format("{:.3f}", m.rounds_s.p50 * 1e3),
                fmt::format("{:.3f}", m.rounds_s.p99 * 1e3),
                fmt::format("{:.3f}", m.rounds_s.max * 1e3), fmt::format("{:.0f}", kLimit_s * 1e3)});
   }
