@@ -5,32 +5,27 @@
 
 namespace weft {
 
+// Equal but for these members.
+template <typename... Members>
+bool equal_but_for(Configuration a, const Configuration& b, Members... members) {
+  ((a.*members = b.*members), ...);
+  return a == b;
+}
+
 // True if a running job can go from one to the other without a restart: they differ at most in what
 // is held beside the devices and in how fast that makes the job.
 inline bool same_ranks(const Configuration& a, const Configuration& b) {
-  if (&a == &b) return true;
-  Configuration like_b = a;
-  like_b.cpu_milli = b.cpu_milli;
-  like_b.host_memory = b.host_memory;
-  like_b.storage_bytes_per_s = b.storage_bytes_per_s;
-  like_b.network_guarantee = b.network_guarantee;
-  like_b.network_limit = b.network_limit;
-  like_b.rate = b.rate;
-  like_b.scattered_rate = b.scattered_rate;
-  like_b.seconds_per_step = b.seconds_per_step;
-  return like_b == b;
+  using C = Configuration;
+  return &a == &b || equal_but_for(a, b, &C::cpu_milli, &C::host_memory, &C::storage_bytes_per_s,
+                                   &C::network_guarantee, &C::network_limit, &C::rate,
+                                   &C::scattered_rate, &C::seconds_per_step);
 }
 
 // True if ranks that run by one can go on by the other: there are more or fewer of them.
 inline bool same_members(const Configuration& a, const Configuration& b) {
-  Configuration like_b = a;
-  like_b.devices = b.devices;
-  like_b.pack = b.pack;
-  like_b.pack_required = b.pack_required;
-  like_b.rate = b.rate;
-  like_b.scattered_rate = b.scattered_rate;
-  like_b.seconds_per_step = b.seconds_per_step;
-  return like_b == b;
+  using C = Configuration;
+  return equal_but_for(a, b, &C::devices, &C::pack, &C::pack_required, &C::rate, &C::scattered_rate,
+                       &C::seconds_per_step);
 }
 
 }  // namespace weft

@@ -70,6 +70,12 @@ class Resize : public testing::Test {
                       << up_.weft("events").out << up_.weft("logs count --rank 0").out;
     return came ? processes : std::set<pid_t>{};
   }
+  // A job that counts with one rank beside one that holds the other device.
+  std::pair<std::string, std::set<pid_t>> count_beside(const std::string& name) {
+    EXPECT_TRUE(up_.comes_to(block(name), "running"));
+    const std::string job = count("in_place");
+    return {job, counting(1)};
+  }
   // Nobody began anew, and no step was counted twice by one process.
   void expect_one_epoch() {
     std::map<pid_t, int> last;
@@ -104,10 +110,7 @@ class Resize : public testing::Test {
 };
 
 TEST_F(Resize, AJobGrowsAndShrinksWhileItsRanksGoOn) {
-  const std::string blocker = block("other");
-  ASSERT_TRUE(up_.comes_to(blocker, "running"));
-  const std::string job = count("in_place");
-  const std::set<pid_t> one = counting(1);
+  const auto [job, one] = count_beside("other");
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(meetings(), 1);
   unblock("other");
@@ -167,13 +170,9 @@ TEST_F(Resize, ARankThatDiesIsReplacedAlone) {
   expect_replay();
 }
 
-// The change is ended by the daemon that follows, and no two runs ever overlap. Whether the policy
-// keeps the job where it is is not asked here (restart_test.cc).
 TEST_F(Resize, ADaemonThatIsKilledInTheMiddleIsFollowedByOneThatEndsTheChange) {
-  const std::string blocker = block("other");
-  ASSERT_TRUE(up_.comes_to(blocker, "running"));
-  const std::string job = count("in_place");
-  ASSERT_EQ(counting(1).size(), 1u);
+  const auto [job, one] = count_beside("other");
+  ASSERT_EQ(one.size(), 1u);
   unblock("other");
   ASSERT_TRUE(is_said("count is being resized"));
   up_.end(SIGKILL);
@@ -191,20 +190,14 @@ TEST_F(Resize, ADaemonThatIsKilledInTheMiddleIsFollowedByOneThatEndsTheChange) {
   ASSERT_TRUE(up_.comes_to(next, "running")) << up_.weft("events").out;
   EXPECT_TRUE(is_said("count is resized to 1 devices"));
   EXPECT_EQ(counting(1).size(), 1u);
-  int epoch = 1;
-  for (const Line& line : lines()) {
-    ASSERT_GE(line.epoch, epoch) << "a run before still counts";
-    epoch = line.epoch;
-  }
+  expect_one_epoch();
   EXPECT_EQ(up_.state(job), "running");
   expect_replay();
 }
 
 TEST_F(Resize, ACancelledJobLeavesNothingBehindAlsoInTheMiddle) {
-  const std::string blocker = block("other");
-  ASSERT_TRUE(up_.comes_to(blocker, "running"));
-  const std::string job = count("in_place");
-  ASSERT_EQ(counting(1).size(), 1u);
+  const auto [job, one] = count_beside("other");
+  ASSERT_EQ(one.size(), 1u);
   unblock("other");
   ASSERT_TRUE(is_said("count is being resized"));
   EXPECT_EQ(up_.weft("cancel count").code, 0);
@@ -222,10 +215,7 @@ TEST_F(Resize, ACancelledJobLeavesNothingBehindAlsoInTheMiddle) {
 }
 
 TEST_F(Resize, AJobWhoseMeetingIsGoneGoesOnAndIsRestartedToGrow) {
-  const std::string blocker = block("other");
-  ASSERT_TRUE(up_.comes_to(blocker, "running"));
-  const std::string job = count("in_place");
-  const std::set<pid_t> one = counting(1);
+  const auto [job, one] = count_beside("other");
   ASSERT_EQ(one.size(), 1u);
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string words = slurp(entry.path() / "cmdline");

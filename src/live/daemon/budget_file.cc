@@ -1,11 +1,11 @@
 #include "live/daemon/budget_file.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <set>
 
+#include "live/daemon/yaml_file.h"
 #include "live/job/job_text.h"
 
 namespace weft::live {
@@ -18,7 +18,7 @@ constexpr Seconds kLongestMonth = 31 * 24 * kHour;
 
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path) {}
+  explicit Reader(const std::string& path) : wrong_(path) {}
 
   Result<BudgetTable> read(const YAML::Node& root) {
     if (!root.IsMap()) {
@@ -31,17 +31,14 @@ class Reader {
         complain(root, "has no budget: name 'users' or 'queues'");
       }
     }
-    if (!wrong_.empty()) return Error{ErrorKind::kInvalidInput, wrong_, ""};
+    if (!wrong_.empty()) return wrong_.error();
     return out_;
   }
 
  private:
   static std::string word(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : ""; }
 
-  void complain(const YAML::Node& node, const std::string& what) {
-    const int line = std::max(0, node.Mark().line) + 1;  // an empty file has no lines
-    wrong_ += fmt::format("{}{}:{}: {}", wrong_.empty() ? "" : "\n", path_, line, what);
-  }
+  void complain(const YAML::Node& node, const std::string& what) { wrong_.add(node, what); }
 
   void read_default(const YAML::Node& key, const YAML::Node& value) {
     const std::string field = word(key);
@@ -130,8 +127,7 @@ class Reader {
 
   static std::string one_of(const std::string& kind) { return kind.substr(0, kind.size() - 1); }
 
-  const std::string& path_;
-  std::string wrong_;
+  Complaints wrong_;
   std::set<std::string> fields_;
   Budget all_;
   BudgetTable out_;
@@ -159,12 +155,7 @@ Seconds BudgetTable::looks_back() const {
 }
 
 Result<BudgetTable> parse_budgets(const std::string& yaml, const std::string& path) {
-  try {
-    return Reader(path).read(YAML::Load(yaml));
-  } catch (const YAML::Exception& wrong) {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("{}:{}: {}", path, wrong.mark.line + 1, wrong.msg), ""};
-  }
+  return read_yaml(yaml, path, [&](const YAML::Node& root) { return Reader(path).read(root); });
 }
 
 }  // namespace weft::live

@@ -1,44 +1,19 @@
-// A job that is resized in place, between agents that do nothing but listen and a controller that
-// the test is.
+// A job that is resized in place.
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "live/daemon/replicas.h"
-#include "live/job/job_json.h"
+#include "live/daemon/replicas_testing.h"
 
 namespace weft::live {
 
 inline constexpr const char* kMeeting = "u-member-meeting";
 
-class MembersTest : public testing::Test {
+class MembersTest : public PartsTest {
  protected:
-  using Json = nlohmann::json;
-
-  MembersTest() : cluster_(*parse_cluster_shorthand("2x2")) { begin(1); }
-
-  void begin(std::uint64_t term) {
-    replicas_ = std::make_unique<Replicas>(
-        cluster_, term, "/logs",
-        Replicas::Links{RunsLinks{[this](NodeId node, const Json& message) {
-                                    said_.emplace_back(node, message);
-                                  },
-                                  nullptr,
-                                  [this](EventRecord record, const std::function<void()>& durable) {
-                                    told_.push_back(record);
-                                    durable_.push_back(durable);
-                                  },
-                                  [this] { return now_; }},
-                        [this](JobId, const std::string& what) { remarks_.push_back(what); },
-                        [](JobId, double, Seconds) {}});
-  }
   JobView job() {
     JobSpec spec;
     spec.name = "digits";
@@ -49,12 +24,7 @@ class MembersTest : public testing::Test {
     spec.resize = Resizing::kInPlace;
     spec.retries = {2, 10, 40};
     spec.checkpoint.signal = "SIGUSR1";
-    JobView view;
-    view.id = 7;
-    view.epoch = 3;
-    view.identity = {"u", "ann", 0, 0, to_json(spec).dump()};
-    view.name = "digits";
-    return view;
+    return view_of(spec);
   }
   static Allocation on(const std::vector<DeviceId>& devices) {
     Allocation allocation;
@@ -106,9 +76,6 @@ class MembersTest : public testing::Test {
     }
     return list;
   }
-  void durable() {
-    for (const auto& act : std::exchange(durable_, {})) act();
-  }
   void start(const std::vector<DeviceId>& devices) {
     replicas_->carry_out(command(CommandKind::kStart, 1, devices), job());
     said();
@@ -140,15 +107,8 @@ class MembersTest : public testing::Test {
     replicas_->adopt(view);
   }
 
-  Cluster cluster_;
-  Seconds now_ = 100;
   std::uint32_t min_workers_ = 1;
-  std::vector<std::pair<NodeId, Json>> said_;
-  std::vector<EventRecord> told_;
-  std::vector<std::function<void()>> durable_;
-  std::vector<std::string> remarks_;
   std::map<std::string, Json> starts_;  // the last of each run
-  std::unique_ptr<Replicas> replicas_;
 };
 
 }  // namespace weft::live

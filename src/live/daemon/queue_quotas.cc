@@ -1,11 +1,11 @@
 #include "live/daemon/queue_quotas.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "live/daemon/yaml_file.h"
 #include "live/job/job_text.h"
 
 namespace weft::live {
@@ -16,7 +16,7 @@ constexpr double kMostShare = 1e9;
 
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path) {}
+  explicit Reader(const std::string& path) : wrong_(path) {}
 
   Result<QueueQuotas> read(const YAML::Node& root) {
     if (!root.IsMap() || root.size() != 1 || !root["queues"] || !root["queues"].IsMap()) {
@@ -30,7 +30,7 @@ class Reader {
         wrong_.empty()) {
       complain(root, "some share must be above 0");
     }
-    if (!wrong_.empty()) return Error{ErrorKind::kInvalidInput, wrong_, ""};
+    if (!wrong_.empty()) return wrong_.error();
     out_.policy =
         fmt::format("name: quota\nallocate: {{part: quota, shares: [{}], cohorts: [{}]}}\n",
                     fmt::join(shares_, ", "), fmt::join(cohorts_, ", "));
@@ -38,10 +38,7 @@ class Reader {
   }
 
  private:
-  void complain(const YAML::Node& node, const std::string& what) {
-    wrong_ +=
-        fmt::format("{}{}:{}: {}", wrong_.empty() ? "" : "\n", path_, node.Mark().line + 1, what);
-  }
+  void complain(const YAML::Node& node, const std::string& what) { wrong_.add(node, what); }
 
   void read_queue(const YAML::Node& key, const YAML::Node& value) {
     const std::string name = key.IsScalar() ? key.Scalar() : "";
@@ -77,8 +74,7 @@ class Reader {
     }
   }
 
-  const std::string& path_;
-  std::string wrong_;
+  Complaints wrong_;
   QueueQuotas out_;
   std::vector<double> shares_;
   std::vector<int> cohorts_;
@@ -88,12 +84,7 @@ class Reader {
 }  // namespace
 
 Result<QueueQuotas> parse_quotas(const std::string& yaml, const std::string& path) {
-  try {
-    return Reader(path).read(YAML::Load(yaml));
-  } catch (const YAML::Exception& wrong) {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("{}:{}: {}", path, wrong.mark.line + 1, wrong.msg), ""};
-  }
+  return read_yaml(yaml, path, [&](const YAML::Node& root) { return Reader(path).read(root); });
 }
 
 Status check_numbers(const std::vector<std::string>& queues, const Board& board) {

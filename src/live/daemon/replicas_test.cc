@@ -1,39 +1,17 @@
 #include "live/daemon/replicas.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "live/job/job_json.h"
+#include "live/daemon/replicas_testing.h"
 
 namespace weft::live {
 namespace {
 
-using Json = nlohmann::json;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Agents that do nothing but listen; the test answers for them.
-class ReplicasTest : public testing::Test {
+class ReplicasTest : public PartsTest {
  protected:
-  ReplicasTest() : cluster_(*parse_cluster_shorthand("2x2")) { begin(1); }
-
-  void begin(std::uint64_t term) {
-    replicas_ = std::make_unique<Replicas>(
-        cluster_, term, "/logs",
-        Replicas::Links{RunsLinks{[this](NodeId node, const Json& message) {
-                                    said_.emplace_back(node, message);
-                                  },
-                                  nullptr,
-                                  [this](EventRecord record, const std::function<void()>& durable) {
-                                    told_.push_back(record);
-                                    durable();
-                                  },
-                                  [this] { return now_; }},
-                        [this](JobId, const std::string& what) { remarks_.push_back(what); },
-                        [this](JobId, double qps, Seconds) { qps_ = qps; }});
-  }
   JobView service(ControllerLoss loss = ControllerLoss::kContinue) {
     JobSpec spec;
     spec.name = "web";
@@ -42,12 +20,7 @@ class ReplicasTest : public testing::Test {
     spec.service = {1, 4, 10, 8080, 0};
     spec.retries = {3, 10, 40};
     spec.on_controller_loss = loss;
-    JobView view;
-    view.id = 7;
-    view.epoch = 3;
-    view.identity = {"u", "ann", 0, 0, to_json(spec).dump()};
-    view.name = "web";
-    return view;
+    return view_of(spec);
   }
   KeptCommand command(CommandKind kind, std::uint32_t number, std::vector<DeviceId> devices = {}) {
     KeptCommand command{kind, 7, 3, number, kNever, {}};
@@ -57,6 +30,7 @@ class ReplicasTest : public testing::Test {
   }
   // "start u-replica-0@0 …" for what agents were told since.
   std::vector<std::string> said() {
+    durable();
     std::vector<std::string> words;
     for (const auto& [node, message] : std::exchange(said_, {})) {
       const std::string op = message.at("op"), uuid = message.at("uuid");
@@ -74,6 +48,7 @@ class ReplicasTest : public testing::Test {
   }
   // Kinds and numbers of events the controller was told since.
   std::vector<std::pair<EventKind, std::uint32_t>> told() {
+    durable();
     std::vector<std::pair<EventKind, std::uint32_t>> list;
     for (const EventRecord& record : std::exchange(told_, {})) {
       EXPECT_EQ(record.event.job, 7u);
@@ -90,14 +65,7 @@ class ReplicasTest : public testing::Test {
     told();
   }
 
-  Cluster cluster_;
-  Seconds now_ = 100;
-  double qps_ = 0;
-  std::vector<std::pair<NodeId, Json>> said_;
-  std::vector<EventRecord> told_;
-  std::vector<std::string> remarks_;
   std::map<std::string, std::uint32_t> epochs_;
-  std::unique_ptr<Replicas> replicas_;
 };
 
 const auto kDone1 = std::pair(EventKind::kOutcome, 1u);
