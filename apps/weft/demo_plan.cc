@@ -21,14 +21,14 @@ using Json = nlohmann::json;
 constexpr int kMostDeviceMilli = 215;  // so that two processors and two hundred show the same
 constexpr int kSpareMilli = 250;
 constexpr Seconds kCheckpointEvery = 3;  // of demo_training.py
-constexpr Seconds kRetryAfter = 1;
+constexpr Seconds kNoticed = 0.05;
 constexpr Seconds kStopping = 0.5;  // a checkpoint and the way out
 
 const char* kFifo = "name: fifo-ddp\nbase: fifo\n";
 const char* kJoint =
     "name: joint\n"
     "base: optimus\n"
-    "allocate: {part: choose, value: optimus, round: 1, restart: 8}\n";
+    "allocate: {part: choose, value: optimus, round: 1, restart: 16}\n";
 
 // 2 (n - 1) / n: what an all-reduce moves out of each member, against two of them.
 double ring_factor(double n) { return 2 * (n - 1) / n; }
@@ -64,12 +64,13 @@ Seconds start_of(const DemoJob& job, const DemoStyle& style, const DemoPark& par
                            nodes_of(job.workers, park), job.percent);
 }
 
-// One of the job's devices fails for as long as a crashed job waits before it is tried again.
-Outage crash_of(JobId job, const RunResult& run, Seconds ready, const Cluster& cluster) {
+// One of the job's devices fails, and is there again when the crash has been noticed.
+Outage crash_of(JobId job, double share, const RunResult& run, Seconds ready,
+                const Cluster& cluster) {
   const JobRecord& record = run.records[job];
   Outage crash;
-  crash.at = record.first_start + ready + (record.end - record.first_start - ready) / 2;
-  crash.duration = kRetryAfter;
+  crash.at = record.first_start + ready + (record.end - record.first_start - ready) * share;
+  crash.duration = kNoticed;
   for (const Span& span : run.timeline) {
     if (span.job == job && span.from <= crash.at && crash.at < span.to) crash.device = span.device;
   }
@@ -85,9 +86,9 @@ const std::vector<DemoJob>& demo_jobs() {
       {"vision", "medium", 3, 84, 3},
       {"tabular-a", "small", 1, 50, 6, 50},
       {"tabular-b", "small", 1, 50, 8, 50},
-      {"speech", "large", 4, 76, 14},
-      {"elastic", "small", 2, 320, 18, 100, 1, 4},
-      {"ranker", "medium", 2, 80, 30, 100, 0, 0, 45},
+      {"elastic", "small", 2, 320, 16, 100, 1, 4},
+      {"speech", "large", 4, 76, 30},
+      {"ranker", "medium", 2, 80, 36, 100, 0, 0, 45},
       {"search", "medium", 2, 60, 52},
   };
   return jobs;
@@ -127,10 +128,9 @@ std::string DemoPark::yaml() const {
 Result<Calibration> Calibration::from_json(const Json& json) {
   Calibration out;
   try {
-    out.loaded = json.at("loaded_s").get<double>();
     for (const Json& row : json.at("loads")) {
-      out.loads.push_back({row.at("percent").get<double>(), row.at("loaded_s").get<double>(),
-                           row.at("step_s").get<double>()});
+      out.loads.push_back(
+          {row.at("beside"), row.at("percent").get<double>(), row.at("loaded_s").get<double>()});
     }
     for (const Json& row : json.at("meetings")) {
       out.meetings.push_back({row.at("backend"), row.at("ranks"), row.at("seconds").get<double>()});
@@ -155,23 +155,20 @@ const Calibration::Row* Calibration::find(const std::string& model, const std::s
   return row == rows.end() ? nullptr : &*row;
 }
 
-Seconds Calibration::mean_of(Seconds Load::*taken, bool whole) const {
+Seconds Calibration::loading(const std::string& way) const {
+  // Programs load more slowly beside plain jobs, which fill the links, than beside encoded ones:
+  // the kernel's work for packets counts as that of whoever runs.
+  const std::string beside = way == kDemoPlain ? "links" : "computation";
   double sum = 0, count = 0;
   for (const Load& load : loads) {
-    if ((load.percent > 99) != whole) continue;
-    sum += load.*taken;
+    if (load.beside != beside) continue;
+    sum += load.loaded * load.percent / 100;
     ++count;
   }
   return count > 0 ? sum / count : 0;
 }
 
-Seconds Calibration::on_part(Seconds whole, Seconds Load::*taken, double percent) const {
-  const Seconds one = mean_of(taken, true), half = mean_of(taken, false);
-  const double times = one > 0 && half > 0 ? half / one : 2;
-  return whole * std::pow(100 / percent, std::log2(times));
-}
-
-Seconds Calibration::compute(const std::string& model, double percent) const {
+Seconds Calibration::compute(const std::string& model) const {
   // The same on every device: the mean of those that measured it.
   double sum = 0, count = 0;
   for (const Row& row : rows) {
@@ -179,7 +176,7 @@ Seconds Calibration::compute(const std::string& model, double percent) const {
     sum += row.step;
     ++count;
   }
-  return count > 0 ? on_part(sum / count, &Load::step, percent) : 0;
+  return count > 0 ? sum / count : 0;
 }
 
 template <typename Taken>
@@ -228,11 +225,7 @@ Seconds Calibration::start(const std::string& model, const std::string& way, std
   }
   const Seconds ready =
       scaled(model, way, workers, nodes, [](const Row& row) { return row.ready; });
-  // Measured: programs load more slowly beside plain jobs, which fill the links, than beside
-  // encoded ones. Perhaps the kernel's work for packets is taken from whoever runs; that was not
-  // tested.
-  const Seconds whole = way == kDemoPlain ? mean_of(&Load::loaded, true) : loaded;
-  return on_part(whole, &Load::loaded, percent) + (meeting + ready) * 100 / percent;
+  return (loading(way) + meeting + ready) * 100 / percent;
 }
 
 live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
@@ -258,7 +251,6 @@ live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPa
   if (!park.shaped) spec.bandwidth.limit = park.link_bytes_per_s;
   spec.checkpoint.dir = folder + "/checkpoints/" + style.name + "-" + job.name;
   spec.checkpoint.grace = 5;
-  spec.retries.backoff = kRetryAfter;
   const std::string program = own_program();
   spec.envs["PYTHONPATH"] = program.substr(0, program.rfind('/')) + "/python";
   // Known from the cluster file, so that ranks need not measure it.
@@ -275,7 +267,7 @@ live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPa
 Json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
                   const Calibration& calibration) {
   Json rows = Json::array();
-  const Seconds compute = calibration.compute(job.model, job.percent);
+  const Seconds compute = calibration.compute(job.model) * 100 / job.percent;
   for (const std::uint32_t workers : sizes_of(job, style)) {
     const std::uint32_t nodes = nodes_of(workers, park);
     for (const std::string& way : style.ways) {
@@ -305,9 +297,11 @@ Json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& pa
   return {{"work", job.batches}, {"rows", rows}};
 }
 
-Result<std::map<std::string, Seconds>> demo_forecast(const DemoStyle& style, const DemoPark& park,
-                                                     const Calibration& calibration,
-                                                     const std::string& folder) {
+Result<std::map<std::string, DemoExpectation>> demo_forecast(const DemoStyle& style,
+                                                             const DemoPark& park,
+                                                             const Calibration& calibration,
+                                                             const std::string& folder,
+                                                             double crash_share) {
   auto cluster = parse_cluster_yaml({"demo", park.yaml()});
   if (!cluster.ok()) return cluster.error();
   const auto composition = parse_composition(style.policy, "demo");
@@ -345,16 +339,18 @@ Result<std::map<std::string, Seconds>> demo_forecast(const DemoStyle& style, con
   request.options.record_timeline = true;
   auto result = simulate(request);
   if (!result.ok()) return result.error();
-  // Once more, with a crash of the victim in the middle of its work.
+  // Once more, with a crash of the victim after a share of its work.
   request.options.faults.recorded = {
-      crash_of(kDemoVictim, *result, trace.jobs[kDemoVictim].truth.loading, *cluster)};
+      crash_of(kDemoVictim, crash_share, *result, trace.jobs[kDemoVictim].truth.loading, *cluster)};
   result = simulate(request);
   if (!result.ok()) return result.error();
-  std::map<std::string, Seconds> ends;
+  std::map<std::string, DemoExpectation> expected;
   for (std::size_t i = 0; i < result->records.size(); ++i) {
-    ends[demo_jobs()[i].name] = result->records[i].end - result->records[i].submit;
+    const JobRecord& record = result->records[i];
+    expected[demo_jobs()[i].name] = {record.first_start - record.submit, record.end - record.submit,
+                                     record.restarts};
   }
-  return ends;
+  return expected;
 }
 
 }  // namespace weft

@@ -42,13 +42,12 @@ DemoPark demo_park(unsigned processors, bool root);
 
 // What one calibration measured.
 struct Calibration {
-  Seconds loaded = 0;  // of a process until its program is there, while nothing is exchanged
-  // On a share of a device, beside others that fill their links: from the start of a process until
-  // its program is there, and a step of the small model. On half of a device both take more than
-  // twice as long.
+  // From the start of a process until its program is there, on a share of a device, beside others
+  // that compute or that fill their links.
   struct Load {
+    std::string beside;
     double percent = 100;
-    Seconds loaded = 0, step = 0;
+    Seconds loaded = 0;
   };
   std::vector<Load> loads;
   struct Meeting {  // of ranks that look for each other
@@ -70,8 +69,9 @@ struct Calibration {
   // From the start of a worker's process to its first step, on a device of which it has `percent`.
   Seconds start(const std::string& model, const std::string& way, std::uint32_t workers,
                 std::uint32_t nodes, double percent) const;
-  // Of a step: computation, and what sending adds to it. Workers on `nodes` nodes.
-  Seconds compute(const std::string& model, double percent = 100) const;
+  // Of a step on a whole device: computation, and what sending adds to it. Workers on `nodes`
+  // nodes.
+  Seconds compute(const std::string& model) const;
   // Requires: links of `link_bytes_per_s`.
   Seconds on_link(const std::string& model, const std::string& way, std::uint32_t workers,
                   std::uint32_t nodes, double link_bytes_per_s) const;
@@ -79,9 +79,8 @@ struct Calibration {
                   std::uint32_t nodes) const;
 
  private:
-  // On a part of a device, along the power of the part through what whole ones and halves took.
-  Seconds on_part(Seconds whole, Seconds Load::*taken, double percent) const;
-  Seconds mean_of(Seconds Load::*taken, bool whole) const;
+  // On a whole device, beside jobs that exchange gradients in this way.
+  Seconds loading(const std::string& way) const;
   const Row* find(const std::string& model, const std::string& way, int ranks, int nodes) const;
   // What pairs and fours took more than `alone`, for a group of this size.
   template <typename Taken>
@@ -103,12 +102,19 @@ live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPa
 nlohmann::json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
                             const Calibration& calibration);
 
-// Seconds from submission to end of every job, by simulating the run with the same policy on the
-// same cluster: profiles from the calibration, links shared by who uses them, a crash of the
-// victim at an unknown moment.
-Result<std::map<std::string, Seconds>> demo_forecast(const DemoStyle& style, const DemoPark& park,
-                                                     const Calibration& calibration,
-                                                     const std::string& folder);
+// What is expected of a job, in seconds from its submission.
+struct DemoExpectation {
+  Seconds start = 0, end = 0;
+  std::uint32_t restarts = 0;
+};
+// Of every job, by simulating the run with the same policy on the same cluster: profiles from the
+// calibration, links shared by who uses them, a crash of the victim: when is not known, so it is
+// taken to have done half of its work.
+Result<std::map<std::string, DemoExpectation>> demo_forecast(const DemoStyle& style,
+                                                             const DemoPark& park,
+                                                             const Calibration& calibration,
+                                                             const std::string& folder,
+                                                             double crash_share = 0.5);
 
 // Rounds of the policies that decide in rounds, and how long before one the first job is submitted.
 inline constexpr Seconds kDemoRound = 1, kDemoLead = 0.15;

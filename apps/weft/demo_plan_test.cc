@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "demo_report.h"
 #include "live/job/profile.h"
 #include "live/job/submission.h"
@@ -14,8 +16,8 @@ namespace {
 // less.
 Calibration measured() {
   Calibration c;
-  c.loaded = 4;
-  c.loads = {{100, 5, 0.07}, {50, 12, 0.15}, {100, 5, 0.07}, {50, 14, 0.15}};
+  c.loads = {
+      {"links", 100, 5}, {"links", 50, 12}, {"computation", 100, 4}, {"computation", 100, 5}};
   c.meetings = {{"gloo", 2, 0.1}, {"weft", 2, 0.2}, {"gloo", 4, 0.3}, {"weft", 4, 0.8}};
   const std::map<std::string, double> compute = {{"small", 0.07}, {"medium", 0.09}, {"large", 0.1}};
   const std::map<std::string, double> whole = {{"small", 0.13}, {"medium", 0.35}, {"large", 0.82}};
@@ -58,25 +60,27 @@ TEST(DemoPlan, LargerGroupsFollowWhatFourTook) {
 
 TEST(DemoPlan, AStartIsLoadingMeetingAndTheFirstParameters) {
   const Calibration c = measured();
-  EXPECT_DOUBLE_EQ(c.start("small", "ddp", 1, 1, 100), 5);
-  EXPECT_NEAR(c.start("small", "ddp", 1, 1, 50), 13, 1e-9);  // as measured, more than twice 5
-  EXPECT_NEAR(c.start("small", "ddp", 1, 1, 25), 13 * 13 / 5.0, 1e-9);
-  // Beside jobs that send little, as when nothing was sent.
-  EXPECT_NEAR(c.start("small", "int8/bsp", 1, 1, 100), 4, 1e-9);
-  EXPECT_NEAR(c.start("small", "int8/bsp", 1, 1, 50), 4 * 13 / 5.0, 1e-9);
-  EXPECT_NEAR(c.start("medium", "ddp", 2, 1, 100), 5 + 0.1 + 0.02, 1e-9);
-  EXPECT_NEAR(c.start("medium", "ddp", 2, 2, 100), 5 + 0.1 + 0.35, 1e-9);
-  EXPECT_NEAR(c.start("medium", "int8/bsp", 3, 2, 100), 4 + 0.5 + 0.35, 1e-9);
-  EXPECT_NEAR(c.start("large", "none/bsp", 4, 2, 100), 4 + 0.8 + 0.82, 1e-9);
+  EXPECT_NEAR(c.start("small", "ddp", 1, 1, 100), 5.5, 1e-9);  // halves count as halves
+  EXPECT_NEAR(c.start("small", "ddp", 1, 1, 50), 11, 1e-9);
+  // Beside jobs that send little, as beside those that compute.
+  EXPECT_NEAR(c.start("small", "int8/bsp", 1, 1, 100), 4.5, 1e-9);
+  EXPECT_NEAR(c.start("small", "int8/bsp", 1, 1, 25), 18, 1e-9);
+  EXPECT_NEAR(c.start("medium", "ddp", 2, 1, 100), 5.5 + 0.1 + 0.02, 1e-9);
+  EXPECT_NEAR(c.start("medium", "ddp", 2, 2, 100), 5.5 + 0.1 + 0.35, 1e-9);
+  EXPECT_NEAR(c.start("medium", "int8/bsp", 3, 2, 100), 4.5 + 0.5 + 0.35, 1e-9);
+  EXPECT_NEAR(c.start("large", "none/bsp", 4, 2, 100), 4.5 + 0.8 + 0.82, 1e-9);
 }
 
-TEST(DemoPlan, AStepOnAPartOfADeviceFollowsWhatHalvesTook) {
-  Calibration c = measured();
-  EXPECT_NEAR(c.compute("small"), 0.07, 1e-9);
-  EXPECT_NEAR(c.compute("small", 50), 0.15, 1e-9);
-  EXPECT_NEAR(c.compute("medium", 50), 0.09 * 0.15 / 0.07, 1e-9);
-  c.loads.clear();  // nothing known: in proportion
-  EXPECT_NEAR(c.compute("small", 50), 0.14, 1e-9);
+TEST(DemoPlan, ACalibrationIsReadAsRanksWriteIt) {
+  const auto read = Calibration::from_json(nlohmann::json::parse(R"({
+    "loads": [{"beside": "links", "percent": 50, "loaded_s": 12}],
+    "meetings": [{"backend": "gloo", "ranks": 2, "seconds": 0.1}],
+    "rows": [{"model": "small", "way": "alone", "ranks": 1, "nodes": 1, "step_s": 0.07,
+              "ready_s": 0.01, "link_bytes": 5}]})"));
+  ASSERT_TRUE(read.ok()) << read.error().text();
+  EXPECT_NEAR(read->start("small", "ddp", 1, 1, 100), 6, 1e-9);
+  EXPECT_NEAR(read->compute("small"), 0.07, 1e-9);
+  EXPECT_FALSE(Calibration::from_json(nlohmann::json::parse(R"({"loads": [{}]})")).ok());
 }
 
 TEST(DemoPlan, OnlyWhatLinksCarriedMeetsOtherJobs) {
@@ -118,17 +122,36 @@ TEST(DemoPlan, LessCommunicationIsForeseenToBeFaster) {
   const DemoPark park = demo_park(2, true);
   std::map<std::string, Seconds> mean;
   for (const DemoStyle& style : demo_styles()) {
-    const auto ends = demo_forecast(style, park, measured(), "/tmp");
-    ASSERT_TRUE(ends.ok()) << style.name << ": " << ends.error().text();
-    ASSERT_EQ(ends->size(), demo_jobs().size());
-    for (const auto& [job, seconds] : *ends) {
-      EXPECT_GT(seconds, measured().loads[0].loaded) << job;
-      EXPECT_LT(seconds, 300) << job;
-      mean[style.name] += seconds / static_cast<double>(ends->size());
+    const auto expected = demo_forecast(style, park, measured(), "/tmp");
+    ASSERT_TRUE(expected.ok()) << style.name << ": " << expected.error().text();
+    ASSERT_EQ(expected->size(), demo_jobs().size());
+    for (const auto& [job, of] : *expected) {
+      EXPECT_GE(of.start, 0) << job;
+      EXPECT_GT(of.end - of.start, measured().loads[2].loaded) << job;
+      EXPECT_LT(of.end, 300) << job;
+      EXPECT_EQ(of.restarts, job == demo_jobs()[kDemoVictim].name ? 1u : 0u) << style.name << job;
+      mean[style.name] += of.end / static_cast<double>(expected->size());
     }
   }
   EXPECT_LT(mean["weft"], 0.7 * mean["fifo"]);
   EXPECT_LT(mean["weft"], mean["placed"]);
+}
+
+// Jobs come such that none races another for devices: when the rank dies, and how fast the machine
+// is, changes times and not the order of events.
+TEST(DemoPlan, WhenTheRankDiesChangesLittleForTheOthers) {
+  const DemoPark park = demo_park(2, true);
+  for (const DemoStyle& style : demo_styles()) {
+    const auto usual = demo_forecast(style, park, measured(), "/tmp");
+    ASSERT_TRUE(usual.ok());
+    for (const double share : {0.25, 0.4, 0.6, 0.75}) {
+      const auto other = demo_forecast(style, park, measured(), "/tmp", share);
+      ASSERT_TRUE(other.ok());
+      double moved = 0;
+      for (const auto& [job, of] : *other) moved += std::abs(of.end / usual->at(job).end - 1);
+      EXPECT_LT(moved / static_cast<double>(usual->size()), 0.08) << style.name << " " << share;
+    }
+  }
 }
 
 DemoSummary summary_of_two() {

@@ -204,8 +204,11 @@ Json demo_json(const DemoSummary& summary) {
       jobs.push_back({{"job", row.job},
                       {"state", row.state},
                       {"predicted_s", row.predicted},
+                      {"predicted_start_s", row.predicted_start},
+                      {"predicted_restarts", row.predicted_restarts},
                       {"measured_s", row.measured()},
                       {"error_pct", row.error_pct()},
+                      {"started_s", row.started - row.submitted},
                       {"restarts", row.restarts},
                       {"way", row.how},
                       {"loss", row.loss}});

@@ -54,10 +54,14 @@ class Run {
   }
 
   Status forecast() {
-    const auto ends = demo_forecast(style_, park_, calibration_, folder_);
-    if (!ends.ok()) return ends.error();
+    const auto expected = demo_forecast(style_, park_, calibration_, folder_);
+    if (!expected.ok()) return expected.error();
+    Json jobs = Json::object();
+    for (const auto& [job, of] : *expected) {
+      jobs[job] = {{"start_s", of.start}, {"end_s", of.end}, {"restarts", of.restarts}};
+    }
     const Json note = {{"run", style_.name},
-                       {"seconds", *ends},
+                       {"jobs", jobs},
                        {"a worker starts in s", calibration_.start("small", kDemoPlain, 1, 1, 100)},
                        {"a rank dies in", demo_jobs()[kDemoVictim].name}};
     const auto kept = cluster_.ask("POST", "/v1/notes", {{"name", kNote}, {"text", note.dump()}});
@@ -132,7 +136,10 @@ class Run {
       row.ended = when("ended_s");
       row.restarts = job.at("restarts");
       row.loss = job.at("loss");
-      row.predicted = expected.at("seconds").at(row.job);
+      const Json& of = expected.at("jobs").at(row.job);
+      row.predicted = of.at("end_s");
+      row.predicted_start = of.at("start_s");
+      row.predicted_restarts = of.at("restarts");
       out.jobs.push_back(row);
     }
     return out;

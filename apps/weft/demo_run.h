@@ -13,7 +13,8 @@ namespace weft {
 struct DemoOutcome {
   std::string job, state, how;  // how: codec and sync mode it ended with
   Seconds submitted = 0, started = kNever, ended = kNever;  // from the run's first submission
-  Seconds predicted = 0;
+  Seconds predicted = 0, predicted_start = 0;               // from submission
+  std::uint32_t predicted_restarts = 0;
   int restarts = 0;
   double loss = 0;
   bool finished() const { return state == "finished"; }

@@ -8,6 +8,7 @@ for every model and every way of exchanging gradients, how long a step takes, an
 import argparse
 import atexit
 import json
+import math
 import os
 import signal
 import socket
@@ -35,10 +36,12 @@ INPUTS, OUTPUTS = 64, 10
 PLAIN = "ddp"  # DistributedDataParallel on gloo
 CHECKPOINT_EVERY_S = 3.0
 PERIOD = 4  # of the ways that do not exchange at every step
-STEPS = 4   # of each measurement, whole periods
 ALONE = "alone"
-BESIDE_LINKS = 2  # the phase of the calibration in which pairs exchange over links
-ALONE_STEPS = 16  # a processor's share comes in slices of a tenth of a second, as long as a step
+# A processor's share comes in slices of a tenth of a second, as long as a step: a measurement takes as
+# many whole periods as fill this time.
+MEASURED_S, MOST_STEPS = 1.5, 16
+# What ranks without work of their own are beside, by the phase of the calibration.
+BESIDE = {1: "computation", 2: "links"}
 PATIENCE_S = 60.0
 
 
@@ -138,12 +141,15 @@ def bytes_on_link() -> int:
     return 0
 
 
-def timed(job: "Job", period: int, steps: int, group: Optional[Any]) -> Any:
-    """Of one step, the mean of so many after a period that warms up: seconds, bytes on the link."""
+def timed(job: "Job", period: int, group: Optional[Any]) -> Any:
+    """Of one step, the mean of several after a period that warms up: seconds, bytes on the link."""
+    begin = time.monotonic()
     for number in range(period):
         job.step(number)
+    warm = torch.tensor([time.monotonic() - begin])
     if group is not None:
-        dist.barrier(group)
+        dist.all_reduce(warm, dist.ReduceOp.MAX, group)  # all take the same number of steps
+    steps = period * min(MOST_STEPS // period, max(1, math.ceil(MEASURED_S / warm.item())))
     begin, sent = time.monotonic(), bytes_on_link()
     for number in range(steps):
         job.step(number)
@@ -165,20 +171,12 @@ def meetings(rank: int) -> List[Dict[str, Any]]:
     return rows
 
 
-def probe(name: str) -> None:
-    """Says how long this process took to load, and a step of a model alone."""
-    loaded = seconds_alive()
-    step_s, _ = timed(Job(name, ALONE), 1, ALONE_STEPS, None)
-    print(json.dumps({"loaded_s": loaded, "step_s": step_s}), flush=True)
-
-
-def probed(count: int) -> Dict[str, Any]:
-    """What so many new processes say that have this rank's share of a processor between them."""
-    command = [sys.executable, "-W", "ignore", "-m", "weft.demo_training", "--probe", "small"]
+def probed(beside: str, count: int) -> Dict[str, Any]:
+    """How long so many new processes take to load that have this rank's share between them."""
+    command = [sys.executable, "-W", "ignore", "-m", "weft.demo_training", "--probe"]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
-    said = [json.loads(each.communicate(timeout=PATIENCE_S)[0]) for each in started]
-    row = {"percent": 100 / count, "loaded_s": statistics.mean(one["loaded_s"] for one in said),
-           "step_s": statistics.mean(one["step_s"] for one in said)}
+    said = [float(each.communicate(timeout=PATIENCE_S)[0]) for each in started]
+    row = {"beside": beside, "percent": 100 / count, "loaded_s": statistics.mean(said)}
     print(json.dumps(row), flush=True)
     return row
 
@@ -186,12 +184,12 @@ def probed(count: int) -> Dict[str, Any]:
 def calibrate(path: str, ways: List[str]) -> None:
     """On four nodes with two devices each: ranks 2i and 2i + 1 are on node i.
 
-    Each phase has several groups at work that share neither devices nor links. While two pairs
-    exchange over links, the ranks that are left see how long programs take to load beside that,
-    on a whole device and on half of one.
+    Each phase has several groups at work that share neither devices nor links. The ranks that are
+    left see how long programs take to load beside that: beside pairs that stay in their node, on
+    whole devices; beside pairs that fill their links, also on half of one.
     """
-    loaded = seconds_alive()
-    print(f"loaded after {loaded:.2f} s ({time.process_time():.2f} of a processor)", flush=True)
+    print(f"loaded after {seconds_alive():.2f} s ({time.process_time():.2f} of a processor)",
+          flush=True)
     rank = int(os.environ["RANK"])
     met = meetings(rank)
     meet("weft", rank, int(os.environ["WORLD_SIZE"]))
@@ -215,16 +213,15 @@ def calibrate(path: str, ways: List[str]) -> None:
                 for way in chosen:
                     gloo, own = groups.get(tuple(ranks), (None, None))
                     rows.append(measured(name, way, ranks, gloo if way == PLAIN else own))
-        if number == BESIDE_LINKS and not mine:
-            loads.append(probed(1 if rank < 4 else 2))
+        if number in BESIDE and not mine:
+            loads.append(probed(BESIDE[number], 2 if BESIDE[number] == "links" and rank > 3 else 1))
         dist.barrier()
     everything: List[Any] = [None] * dist.get_world_size()
     mine_first = [row for row in rows if row.pop("first") == rank]
-    dist.all_gather_object(everything, (loaded, loads, mine_first))
+    dist.all_gather_object(everything, (loads, mine_first))
     if rank == 0:
-        report = {"loaded_s": statistics.median(part[0] for part in everything), "meetings": met,
-                  "loads": [row for part in everything for row in part[1]],
-                  "rows": [row for part in everything for row in part[2]]}
+        report = {"meetings": met, "loads": [row for part in everything for row in part[0]],
+                  "rows": [row for part in everything for row in part[1]]}
         with open(path + ".new", "w") as out:
             json.dump(report, out)
         os.replace(path + ".new", path)
@@ -235,7 +232,7 @@ def measured(name: str, way: str, ranks: List[int], group: Optional[Any]) -> Dic
     job = Job(name, way, group)  # where ranks take the first one's parameters
     ready = time.monotonic() - begin
     period = PERIOD if "period" in way else 1
-    step_s, link_bytes = timed(job, period, ALONE_STEPS if way == ALONE else STEPS, group)
+    step_s, link_bytes = timed(job, period, group)
     row = {"model": name, "way": way, "ranks": len(ranks), "nodes": len({r // 2 for r in ranks}),
            "ready_s": ready, "step_s": step_s, "link_bytes": link_bytes}
     print(json.dumps(row), flush=True)
@@ -304,12 +301,12 @@ def main() -> int:
     parser.add_argument("--batches", type=int, default=100, help="of all ranks together")
     parser.add_argument("--plain", action="store_true", help="DistributedDataParallel on gloo")
     parser.add_argument("--calibrate", metavar="FILE")
-    parser.add_argument("--probe", choices=sorted(MODELS), help="say how long loading took, and a step")
+    parser.add_argument("--probe", action="store_true", help="say how long loading took")
     parser.add_argument("--ways", default=PLAIN, help="codec/sync, by commas")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.probe:
-        probe(options.probe)
+        print(seconds_alive(), flush=True)
         return 0
     if options.calibrate:
         calibrate(options.calibrate, options.ways.split(","))
