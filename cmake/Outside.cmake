@@ -82,6 +82,10 @@ function(weft_live_tests)
   add_dependencies(command_test weft member_program)
   target_compile_definitions(command_test PRIVATE
     WEFT_BINARY="$<TARGET_FILE:weft>" WEFT_MEMBER_PROGRAM="$<TARGET_FILE:member_program>")
+  # `./dev asan` and `./dev tsan` run no live test, so they need not wait for these.
+  if(WEFT_SANITIZE)
+    set_target_properties(command_test member_program PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   find_program(WEFT_PYTHON python3)
   if(WEFT_PYTHON)
     add_test(NAME crash.kill_drill
