@@ -208,7 +208,7 @@ int run(const Arguments& a) {
   if (const Status status = check(a); !status.ok()) return complain(status.error().text());
   std::vector<Entry> entries;
   if (!a.alone) {
-    for (const char* mode : {"plain", "fp16", "powersgd"})
+    for (const char* mode : {"plain", "fp16", "powersgd:rank=1,buckets=1"})
       entries.push_back({"gloo", mode, {}, ""});
   }
   for (const std::string& mode : a.modes) entries.push_back({"weft", mode, {}, ""});

@@ -37,7 +37,7 @@ def supported(task):
     warm_up = WARM_UP * (task.examples // task.batch)
     topk = f"topk:rate={task.share}"
     late = [("efsign", "momentum"), (topk, "momentum"), ("powersgd", "momentum"),
-            (f"dgc:rate=0.01,warmup={warm_up}", "sgd")]
+            (f"dgc:rate={task.share},warmup={warm_up}", "sgd")]
     return (
         [f"{codec}/bsp@adamw" for codec in ("fp16", "bf16", "int8", "qsgd", "thc")]
         + [f"{codec}/bsp@{optimizer}" for codec, optimizer in late]
@@ -89,7 +89,7 @@ def rank_main(rank, size, options, about, rows, pairs):
     task = TASKS[options.task]()
     for pair in pairs:
         runs = [trained(rank, size, task, pair, seed, about["epochs"], options.lr)
-                for seed in range(1, 1 + options.seeds)]
+                for seed in range(options.first_seed, options.first_seed + options.seeds)]
         rows.append({"pair": pair, "accuracy": [last for last, _ in runs],
                      "curve": [statistics.mean(epoch) for epoch in zip(*(c for _, c in runs))]})
         if rank == 0:
@@ -148,6 +148,7 @@ def main():
     parser.add_argument("--task", choices=TASKS, default="digits")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=1, help="others, to choose settings with")
     parser.add_argument("--epochs", type=int, default=0, help="default: the task's")
     parser.add_argument("--lr", type=float, default=0, help="default: the task's")
     parser.add_argument("--json", metavar="FILE",
@@ -157,6 +158,7 @@ def main():
     options = parser.parse_args()
     asked = options.pairs or supported(TASKS[options.task]())
     about = {"schema": 1, "task": options.task, "ranks": options.ranks, "seeds": options.seeds,
+             "first_seed": options.first_seed,
              "epochs": options.epochs or TASKS[options.task].epochs, "rate": options.lr}
     known = earlier(options.json, about)
     plains = dict.fromkeys(plain_of(pair) for pair in [*known, *asked])

@@ -211,10 +211,10 @@ TEST(Opaque, SampledTopKNeverSendsMoreThanTwiceItsShare) {
   EXPECT_EQ(std::count(state.local[0].begin(), state.local[0].end(), -1.0F), 98000);
 }
 
-// Momentum correction: what is sent late has gathered momentum meanwhile; sent values forget
-// theirs.
-TEST(Opaque, DgcFollowsItsRule) {
-  const auto codec = must_make("dgc:rate=0.5,momentum=0.5");
+// Momentum correction: what is sent late has gathered momentum meanwhile. Masked, sent values
+// forget theirs.
+TEST(Opaque, MaskedDgcFollowsItsRule) {
+  const auto codec = must_make("dgc:rate=0.5,momentum=0.5,masking=1");
   CodecState state = codec->make_state(2, {});
   std::vector<std::byte> bytes(codec->opaque()->most_bytes(2));
   std::vector<float> out(2);
@@ -234,6 +234,36 @@ TEST(Opaque, DgcFollowsItsRule) {
   step();  // velocity 1.75, residual 4.25: its turn
   EXPECT_THAT(out, ElementsAre(0, 4.25F));
   EXPECT_THAT(state.local[1], ElementsAre(4, 0));
+}
+
+// With a rate of 1 nothing is held back, and it is SGD with momentum, to the bit.
+TEST(Opaque, DgcThatSendsAllIsMomentum) {
+  TestRanks ranks("dgc:rate=1,momentum=0.5", 2, 3);
+  const std::vector<std::vector<float>> gradients = {{4, 1, -2}, {2, 1, 2}};
+  EXPECT_THAT(*ranks.sum(gradients), ElementsAre(6, 2, 0));
+  EXPECT_THAT(*ranks.sum(gradients), ElementsAre(9, 3, 0));
+  EXPECT_THAT(*ranks.sum(gradients), ElementsAre(10.5F, 3.5F, 0));
+}
+
+// Ranks that choose different values: all of them come back in the same step, also while the share
+// is larger than the rate.
+TEST(Opaque, WhatDgcRanksChooseComesBackAtOnce) {
+  constexpr std::size_t kSize = 4000;
+  for (const auto& [text, chosen] : {std::pair{"dgc:rate=0.01,momentum=0", 10},
+                                     std::pair{"dgc:rate=0.01,momentum=0,warmup=100", 250}}) {
+    TestRanks ranks(text, 4, kSize);
+    std::vector<std::vector<float>> gradients(4, std::vector<float>(kSize));
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+      for (std::size_t i = 0; i < kSize; ++i) {
+        const bool large = i % 4 == rank && i % 1000 < 4 * static_cast<std::size_t>(chosen);
+        gradients[rank][i] = large ? 1.0F : 0.001F;
+      }
+    }
+    const auto sum = ranks.sum(gradients);
+    ASSERT_TRUE(sum.ok());
+    // Of each of the 4 parts, `chosen` of each rank.
+    EXPECT_EQ(std::count(sum->begin(), sum->end(), 1.0F), 4 * 4 * chosen) << text;
+  }
 }
 
 TEST(Opaque, DgcWarmsUpAndClips) {

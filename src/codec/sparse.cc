@@ -166,7 +166,9 @@ class TopK : public SparseCodec {
     return exact_ ? expected(count) : std::min(count, 2 * expected(count));
   }
   Result<Plan> plan(const Part& part) const override {
-    const std::size_t wanted = expected(part.values.size());
+    return plan_of(part, expected(part.values.size()));
+  }
+  Plan plan_of(const Part& part, std::size_t wanted) const {
     if (exact_) return Plan{exact_threshold(part.values, part.residual, wanted), 1};
     const auto value = [&](std::size_t i) {
       return part.residual != nullptr ? part.values[i] + part.residual[i] : part.values[i];
@@ -198,34 +200,62 @@ class FixedThreshold : public TopK {
   float magnitude_;
 };
 
+// The share falls exponentially from a quarter while warming up (Lin et al. 2018, section 3.3).
+struct Falling {
+  static constexpr double kFirst = 0.25;
+  double rate = 0.001;
+  std::int64_t warmup = 0;
+
+  double at(std::uint64_t step) const {
+    const auto steps = static_cast<std::uint64_t>(warmup);
+    if (step >= steps || rate >= kFirst) return rate;
+    return kFirst * std::pow(rate / kFirst, static_cast<double>(step) / static_cast<double>(steps));
+  }
+};
+
+// The way back of deep gradient compression: as many values as the ranks send together, so that
+// what they have chosen arrives in the same step, as in the paper, where all ranks get all.
+class DgcBack : public TopK {
+ public:
+  DgcBack(const std::string& text, Carrier carrier, const Falling& share)
+      : TopK(text, std::move(carrier), share.rate, false, true), share_(share) {}
+
+ protected:
+  std::size_t most(std::size_t count) const override { return count; }
+  Result<Plan> plan(const Part& part) const override {
+    const double rate = std::min(1.0, part.ranks * share_.at(part.step));
+    return plan_of(part, kept_of(rate, part.values.size()));
+  }
+
+ private:
+  Falling share_;
+};
+
 // Deep gradient compression (Lin et al. 2018): momentum is applied before choosing (correction),
-// velocities of chosen values are forgotten (factor masking), gradients are clipped by their norm
-// to 1/√ranks of the limit, and the share falls exponentially from a quarter while warming up.
+// gradients are clipped by their norm to 1/√ranks of the limit. Masked, velocities of chosen values
+// are forgotten (factor masking), so that what was held back for long is not driven on by a stale
+// velocity; but values that are sent often then have no momentum, and steps are up to
+// 1 - momentum times as long.
 class Dgc : public SparseCodec {
  public:
   struct Options {
-    double rate = 0.001, momentum = 0.9, clip = 0;
-    std::int64_t warmup = 0;
+    Falling share;
+    double momentum = 0.9, clip = 0;
+    bool masked = false;
   };
   Dgc(const std::string& text, const Carrier& carrier, const Options& options)
       : SparseCodec(text, carrier, 2),
         options_(options),
-        back_(fmt::format("topk:rate={},exact=0,ef=1", options.rate), carrier, options.rate, false,
-              true) {}
+        back_(text + "/back", carrier, options.share) {}
   const OpaqueCodec& back() const override { return back_; }
   bool movable() const override { return false; }  // velocities
 
  protected:
-  static constexpr double kFirstRate = 0.25;
-  double rate_at(std::uint64_t step) const {
-    const auto warmup = static_cast<std::uint64_t>(options_.warmup);
-    if (step >= warmup || options_.rate >= kFirstRate) return options_.rate;
-    const double part = static_cast<double>(step) / static_cast<double>(warmup);
-    return kFirstRate * std::pow(options_.rate / kFirstRate, part);
+  std::size_t expected(std::size_t count) const override {
+    return kept_of(options_.share.rate, count);
   }
-  std::size_t expected(std::size_t count) const override { return kept_of(options_.rate, count); }
   std::size_t most(std::size_t count) const override {
-    return std::min(count, 2 * kept_of(rate_at(0), count));
+    return std::min(count, 2 * kept_of(options_.share.at(0), count));
   }
   Result<Plan> plan(const Part& part) const override {
     const double squares = sparse_kernels().sum_of_squares(part.values.data(), part.values.size());
@@ -239,20 +269,21 @@ class Dgc : public SparseCodec {
     const auto value = [&](std::size_t i) {
       return part.residual[i] + (momentum * part.velocity[i] + plan.scale * part.values[i]);
     };
-    plan.threshold = sampled_threshold(value, part.values.size(),
-                                       kept_of(rate_at(part.step), part.values.size()), part.key);
+    const std::size_t wanted = kept_of(options_.share.at(part.step), part.values.size());
+    plan.threshold = sampled_threshold(value, part.values.size(), wanted, part.key);
     return plan;
   }
   std::size_t choose(const Part& part, const Plan& plan, std::size_t at, std::size_t count,
                      Chosen& chosen) const override {
-    return sparse_kernels().choose_velocity(
-        part.values.data() + at, part.velocity + at, part.residual + at, count,
-        static_cast<float>(options_.momentum), plan.scale, plan.threshold.magnitude, chosen);
+    return sparse_kernels().choose_velocity(part.values.data() + at, part.velocity + at,
+                                            part.residual + at, count,
+                                            static_cast<float>(options_.momentum), plan.scale,
+                                            options_.masked, plan.threshold.magnitude, chosen);
   }
 
  private:
   Options options_;
-  TopK back_;
+  DgcBack back_;
 };
 
 // AdaComp (Chen et al. 2018): per bin, values that another step like this one would lift to the
@@ -299,10 +330,11 @@ std::unique_ptr<Codec> make_threshold(Parameters& p, Carrier carrier) {
 
 std::unique_ptr<Codec> make_dgc(Parameters& p, Carrier carrier) {
   Dgc::Options options;
-  options.rate = p.number("rate", options.rate, 1e-6, 1);
+  options.share.rate = p.number("rate", options.share.rate, 1e-6, 1);
   options.momentum = p.number("momentum", options.momentum, 0, 0.9999);
+  options.masked = p.flag("masking", options.masked);
   options.clip = p.number("clip", options.clip, 0, 1e30);
-  options.warmup = p.integer("warmup", options.warmup, 0, 1'000'000'000);
+  options.share.warmup = p.integer("warmup", options.share.warmup, 0, 1'000'000'000);
   return std::make_unique<Dgc>(p.text(), carrier, options);
 }
 

@@ -19,13 +19,14 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_
 from torch.nn.parallel import DistributedDataParallel
 
 WARM_UP = 2  # steps that do not count: in them DDP divides its buckets anew
+ONE_BUCKET_MB = 4000  # more than any model here has
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", choices=["gloo", "weft"], required=True)
     parser.add_argument("--mode", required=True,
-                        help="gloo: plain, fp16, powersgd; weft: CODEC/SYNC, or auto")
+                        help="gloo: plain, fp16, powersgd:rank=1,buckets=1; weft: CODEC/SYNC, auto")
     parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--rendezvous", required=True, help="a folder that all ranks see")
@@ -72,9 +73,11 @@ def wrapped(arguments: argparse.Namespace) -> Tuple[Any, torch.optim.Optimizer]:
 
         codec, sync = (arguments.mode + "/auto").split("/", 2)[:2]
         return weft.torch.wrap(model, codec, sync, optimizer), optimizer
-    if arguments.mode == "powersgd":
-        # One bucket: with several this hook may abort on gloo.
-        model = DistributedDataParallel(model, bucket_cap_mb=4000)
+    if arguments.mode == "powersgd:rank=1,buckets=1":
+        # With several buckets this hook may abort on gloo. The first has a limit of its own, 1 MB,
+        # by which DDP makes two when it divides them anew.
+        dist._DEFAULT_FIRST_BUCKET_BYTES = ONE_BUCKET_MB << 20
+        model = DistributedDataParallel(model, bucket_cap_mb=ONE_BUCKET_MB)
         state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1,
                                             start_powerSGD_iter=WARM_UP)
         model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
