@@ -168,16 +168,18 @@ Seconds Calibration::loading(const std::string& way) const {
   return count > 0 ? sum / count : 0;
 }
 
-Seconds Calibration::compute(const std::string& model) const {
+Seconds Calibration::alone(const std::string& model, Seconds Row::*taken) const {
   // The same on every device: the mean of those that measured it.
   double sum = 0, count = 0;
   for (const Row& row : rows) {
     if (row.model != model || row.ranks != 1) continue;
-    sum += row.step;
+    sum += row.*taken;
     ++count;
   }
   return count > 0 ? sum / count : 0;
 }
+
+Seconds Calibration::compute(const std::string& model) const { return alone(model, &Row::step); }
 
 template <typename Taken>
 Seconds Calibration::scaled(const std::string& model, const std::string& way, std::uint32_t workers,
@@ -187,8 +189,10 @@ Seconds Calibration::scaled(const std::string& model, const std::string& way, st
   if (pair == nullptr) return 0;
   const Seconds two = std::max(0.0, taken(*pair));
   if (workers == 2 || nodes == 1) return two;
-  // Larger groups by what four workers of the largest model took, along the ring's factor.
-  const Row *four = find("large", way, 4, 2), *its_pair = find("large", way, 2, 2);
+  // Larger groups by what four workers took, of this model or else of the largest, along the ring's
+  // factor.
+  const std::string& like = find(model, way, 4, 2) != nullptr ? model : "large";
+  const Row *four = find(like, way, 4, 2), *its_pair = find(like, way, 2, 2);
   if (four == nullptr || its_pair == nullptr) return two * ring_factor(workers);
   const double growth = std::max(0.0, taken(*four)) / std::max(1e-3, taken(*its_pair));
   const double along = (ring_factor(workers) - 1) / (ring_factor(4) - 1);
@@ -225,7 +229,7 @@ Seconds Calibration::start(const std::string& model, const std::string& way, std
   }
   const Seconds ready =
       scaled(model, way, workers, nodes, [](const Row& row) { return row.ready; });
-  return (loading(way) + meeting + ready) * 100 / percent;
+  return (loading(way) + meeting + ready + alone(model, &Row::ready)) * 100 / percent;
 }
 
 live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPark& park,

@@ -42,8 +42,8 @@ DemoPark demo_park(unsigned processors, bool root);
 
 // What one calibration measured.
 struct Calibration {
-  // From the start of a process until its program is there, on a share of a device, beside others
-  // that compute or that fill their links.
+  // A program that loads and ends, on a share of a device, beside others that compute or that fill
+  // their links.
   struct Load {
     std::string beside;
     double percent = 100;
@@ -60,13 +60,15 @@ struct Calibration {
     std::string model, way;
     int ranks = 1, nodes = 1;
     Seconds step = 0;
-    Seconds ready = 0;      // from the meeting until the model is the same on all ranks
+    // From the meeting until the model is the same on all ranks, and what the first steps take
+    // more.
+    Seconds ready = 0;
     double link_bytes = 0;  // of a step, over a node's link
   };
   std::vector<Row> rows;
 
   static Result<Calibration> from_json(const nlohmann::json& json);
-  // From the start of a worker's process to its first step, on a device of which it has `percent`.
+  // What a worker's process takes beside its steps, on a device of which it has `percent`.
   Seconds start(const std::string& model, const std::string& way, std::uint32_t workers,
                 std::uint32_t nodes, double percent) const;
   // Of a step on a whole device: computation, and what sending adds to it. Workers on `nodes`
@@ -81,6 +83,8 @@ struct Calibration {
  private:
   // On a whole device, beside jobs that exchange gradients in this way.
   Seconds loading(const std::string& way) const;
+  // Of one worker by itself.
+  Seconds alone(const std::string& model, Seconds Row::*taken) const;
   const Row* find(const std::string& model, const std::string& way, int ranks, int nodes) const;
   // What pairs and fours took more than `alone`, for a group of this size.
   template <typename Taken>
