@@ -33,6 +33,7 @@ TEST(BenchCodec, JsonHasThePromisedKeys) {
     EXPECT_GE(row.at("ratio").get<double>(), ratios[i].first);
     EXPECT_LE(row.at("ratio").get<double>(), ratios[i].second);
     EXPECT_TRUE(row.at("error_feedback").get<bool>());
+    EXPECT_EQ(row.at("residual_bytes"), std::vector({2, 4, 4, 4})[i]);
   }
   EXPECT_DOUBLE_EQ(json.at("rows")[2].at("grace_roundtrip_gb_s").get<double>(), 0.585);
   EXPECT_FALSE(json.at("rows")[0].contains("grace_roundtrip_gb_s"));

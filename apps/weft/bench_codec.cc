@@ -69,7 +69,7 @@ std::optional<double> grace_gb_s(const std::string& codec) {
 
 struct CodecRow {
   std::string codec;
-  bool feedback = false;
+  std::size_t residual_bytes = 0;  // of a value; 0: no error feedback
   double compress_gb_s = 0, decompress_gb_s = 0, both_gb_s = 0;
   double of_memcpy = 0, of_memcpy_median = 0, ratio = 0;
   // What of_memcpy would be if the bytes that must move did so at memcpy's rate.
@@ -85,7 +85,7 @@ CodecRow row_of(const codec::Codec& codec, std::size_t count, const CodecSpeed& 
   const double compress_s = least(speed.compress_s), decompress_s = least(speed.decompress_s);
   CodecRow row;
   row.codec = codec.text();
-  row.feedback = !codec.make_state(1, {}).local.empty();
+  row.residual_bytes = codec.make_state(1, {}).residual_bytes();
   row.compress_gb_s = 1e-9 * bytes / compress_s;
   row.decompress_gb_s = 1e-9 * bytes / decompress_s;
   row.both_gb_s = 1e-9 * bytes / (compress_s + decompress_s);
@@ -93,7 +93,8 @@ CodecRow row_of(const codec::Codec& codec, std::size_t count, const CodecSpeed& 
   row.of_memcpy_median = speed.median_share();
   row.ratio = bytes / speed.wire_bytes;
   // Read the values, read and write the residual, write and read the code, write the values.
-  const double moved = bytes + (row.feedback ? 2 : 0) * bytes + 2 * speed.wire_bytes + bytes;
+  const double residual = static_cast<double>(count * row.residual_bytes);
+  const double moved = bytes + 2 * residual + 2 * speed.wire_bytes + bytes;
   row.by_bytes = 2 * bytes / moved;
   return row;
 }
@@ -109,7 +110,8 @@ void print_json(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
   json["rows"] = nlohmann::ordered_json::array();
   for (const CodecRow& row : rows) {
     nlohmann::ordered_json out = {{"codec", row.codec},
-                                  {"error_feedback", row.feedback},
+                                  {"error_feedback", row.residual_bytes > 0},
+                                  {"residual_bytes", row.residual_bytes},
                                   {"compress_gb_s", row.compress_gb_s},
                                   {"decompress_gb_s", row.decompress_gb_s},
                                   {"roundtrip_gb_s", row.both_gb_s},
@@ -129,11 +131,11 @@ void print_table(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
                "median", "by bytes", "ratio", "GRACE both GB/s"});
   for (const CodecRow& row : rows) {
     const auto grace = grace_gb_s(row.codec);
-    table.row({row.codec, row.feedback ? "yes" : "no", three_digits(row.compress_gb_s),
-               three_digits(row.decompress_gb_s), three_digits(row.both_gb_s),
-               three_digits(row.of_memcpy), three_digits(row.of_memcpy_median),
-               three_digits(row.by_bytes), three_digits(row.ratio),
-               grace ? three_digits(*grace) : "-"});
+    table.row({row.codec, row.residual_bytes > 0 ? std::to_string(row.residual_bytes) + " B" : "no",
+               three_digits(row.compress_gb_s), three_digits(row.decompress_gb_s),
+               three_digits(row.both_gb_s), three_digits(row.of_memcpy),
+               three_digits(row.of_memcpy_median), three_digits(row.by_bytes),
+               three_digits(row.ratio), grace ? three_digits(*grace) : "-"});
   }
   std::fputs(
       fmt::format("{} of float32, one thread, best of {} rounds; memcpy {} GB/s in between\n\n{}\n"

@@ -52,13 +52,13 @@ class Float8 {
     *to = top < kTiny ? 0 : top / Format::kMost;
   }
 
-  template <bool kFeedback>
-  HWY_INLINE void encode(const float* values, std::uint32_t, float* residual,
+  template <class Kept>
+  HWY_INLINE void encode(const float* values, std::uint32_t, const Kept& kept, std::size_t from,
                          std::uint8_t* codes) const {
     Packed<8>::store(codes, [&](std::size_t at) HWY_ATTR {
       const VF x = hn::Load(F(), values + at);
       const VU code = code_of(hn::Mul(x, real(inverse_)));
-      if constexpr (kFeedback) hn::StoreU(hn::Sub(x, value_of(code)), F(), residual + at);
+      if constexpr (Kept::kAny) kept.store(hn::Sub(x, value_of(code)), from, at);
       return code;
     });
   }
@@ -112,9 +112,9 @@ class Natural {
     *to = std::bit_cast<float>(((most.bits() >> 23) + 1) << 23);
   }
 
-  template <bool kFeedback>
-  HWY_INLINE void encode(const float* values, std::uint32_t place, float* residual,
-                         std::uint8_t* codes) const {
+  template <class Kept>
+  HWY_INLINE void encode(const float* values, std::uint32_t place, const Kept& kept,
+                         std::size_t from, std::uint8_t* codes) const {
     const Draws draws(place);
     Packed<8>::store(codes, [&](std::size_t at) HWY_ATTR {
       const VF x = hn::Load(F(), values + at);
@@ -123,11 +123,11 @@ class Natural {
       if constexpr (kRandom) rise = hn::ShiftRight<9>(draws.words(at));
       const VI exponent = hn::BitCast(I(), hn::ShiftRight<23>(hn::Add(size, rise)));
       const VI steps = hn::Sub(exponent, hn::Set(I(), lowest_));
-      const VI kept =
+      const VI code_steps =
           hn::IfThenZeroElse(hn::Eq(exponent, hn::Zero(I())), hn::Max(steps, hn::Zero(I())));
       const VU sign = hn::ShiftRight<24>(hn::Xor(bits_of(x), size));
-      const VU code = hn::Or(hn::BitCast(U(), kept), sign);
-      if constexpr (kFeedback) hn::StoreU(hn::Sub(x, value_of(code)), F(), residual + at);
+      const VU code = hn::Or(hn::BitCast(U(), code_steps), sign);
+      if constexpr (Kept::kAny) kept.store(hn::Sub(x, value_of(code)), from, at);
       return code;
     });
   }
@@ -158,8 +158,8 @@ class Signs : public Two {
   static constexpr std::size_t kUnit = kRun, kUnitBytes = kRun / 8;
   explicit Signs(const float* scales) : Two(scales) {}
 
-  template <bool kFeedback>
-  HWY_INLINE void encode(const float* values, std::uint32_t, float* residual,
+  template <class Kept>
+  HWY_INLINE void encode(const float* values, std::uint32_t, const Kept& kept, std::size_t from,
                          std::uint8_t* codes) const {
     std::uint32_t signs = 0;
 #pragma GCC unroll 8
@@ -170,9 +170,9 @@ class Signs : public Two {
       std::uint8_t bits = 0;
       hn::StoreMaskBits(F(), negative, &bits);
       signs |= static_cast<std::uint32_t>(bits) << j;
-      if constexpr (kFeedback) {
+      if constexpr (Kept::kAny) {
         const VF sent = hn::IfThenElse(negative, real(Two::negative_), real(Two::positive_));
-        hn::StoreU(hn::Sub(x, sent), F(), residual + j);
+        kept.store(hn::Sub(x, sent), from, j);
       }
     }
     std::memcpy(codes, &signs, sizeof signs);

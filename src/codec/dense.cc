@@ -19,7 +19,9 @@ std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit *
 
 // Room for one tile on its way.
 struct TileRoom {
-  alignas(64) std::array<float, kTile> values, residual;
+  alignas(64) std::array<float, kTile> values;
+  alignas(64) std::array<float, kTile> floats;
+  alignas(64) std::array<std::uint16_t, kTile> compact;
   alignas(64) std::array<float, kTile> scales;
   alignas(64) std::array<std::uint8_t, kTile * sizeof(float)> codes;
 };
@@ -31,7 +33,7 @@ class DenseCodec : public OpaqueCodec {
 
   CodecState make_state(std::size_t size, const Place& place) const override {
     CodecState state{text(), size, place, 0, {}, {}};
-    if (loops_.format().feedback) state.local.emplace_back(size, 0.0F);
+    state.keep(loops_.format().residual);
     return state;
   }
   double wire_bytes(std::size_t size) const override {
@@ -41,8 +43,11 @@ class DenseCodec : public OpaqueCodec {
   Result<std::size_t> encode(std::span<const float> values, std::size_t first, CodecState& state,
                              std::span<std::byte> out) const override {
     CHECK(state.codec == text());
-    return loops_.encode(values, state.residual(first, values.size()),
-                         static_cast<std::uint32_t>(own_key(state)), first, out);
+    state.keep(loops_.format().residual);
+    auto bytes = loops_.encode(values, state.residual(first, values.size()),
+                               static_cast<std::uint32_t>(own_key(state)), first, out);
+    if (bytes.ok()) state.took_up(first, values.size());
+    return bytes;
   }
   Status decode(std::span<const std::byte> bytes, std::span<float> out) const override {
     return loops_.decode(bytes, out, false);
@@ -54,6 +59,29 @@ class DenseCodec : public OpaqueCodec {
  private:
   DenseLoops loops_;
 };
+
+// The tile as the kernels want it: padded with zeros, and what the residual carries along added to
+// the values.
+void make_room(DenseTile& tile, TileRoom& room) {
+  const Residual whole = tile.residual;
+  const bool carries = whole.compact != nullptr && whole.exact != nullptr;
+  const std::size_t n = tile.count, more = tile.padded - n;
+  if (more == 0 && !carries) return;
+  for (std::size_t i = 0; i < n; ++i) {
+    room.values[i] = carries ? tile.values[i] + whole.exact[i] : tile.values[i];
+  }
+  std::fill_n(room.values.begin() + n, more, 0.0F);
+  tile.values = room.values.data();
+  if (carries) tile.residual.exact = nullptr;
+  if (more == 0 || !whole) return;
+  if (whole.compact != nullptr) {
+    std::fill_n(std::copy_n(whole.compact, n, room.compact.begin()), more, std::uint16_t{0});
+    tile.residual.compact = room.compact.data();
+  } else {
+    std::fill_n(std::copy_n(whole.exact, n, room.floats.begin()), more, 0.0F);
+    tile.residual.exact = room.floats.data();
+  }
+}
 
 }  // namespace
 
@@ -75,7 +103,7 @@ Envelope DenseLoops::envelope(std::size_t count) const {
   return {format_.id, static_cast<std::uint8_t>(rule().bits), rule().block, count};
 }
 
-Result<std::size_t> DenseLoops::encode(std::span<const float> values, float* residual,
+Result<std::size_t> DenseLoops::encode(std::span<const float> values, const Residual& residual,
                                        std::uint32_t key, std::size_t first,
                                        std::span<std::byte> out) const {
   const std::size_t count = values.size(), total = bytes(count);
@@ -89,20 +117,15 @@ Result<std::size_t> DenseLoops::encode(std::span<const float> values, float* res
   TileRoom room;
   for (std::size_t at = 0; at < count; at += kTile) {
     const std::size_t n = std::min(kTile, count - at), padded = up(n, kPadding);
-    DenseTile tile{values.data() + at, residual != nullptr ? residual + at : nullptr, n, padded,
+    DenseTile tile{values.data() + at, residual.from(at), n, padded,
                    key + static_cast<std::uint32_t>(first + at)};
-    if (padded != n) {
-      std::fill_n(std::copy_n(tile.values, n, room.values.begin()), padded - n, 0.0F);
-      tile.values = room.values.data();
-      if (residual != nullptr) {
-        std::fill_n(std::copy_n(tile.residual, n, room.residual.begin()), padded - n, 0.0F);
-        tile.residual = room.residual.data();
-      }
-    }
+    make_room(tile, room);
     if (!encode_tile(rule(), tile, room.scales.data(), room.codes.data())) {
       return take_back(values, at, residual, out.data());
     }
-    if (padded != n && residual != nullptr) std::copy_n(room.residual.begin(), n, residual + at);
+    if (padded != n && residual) {
+      for (std::size_t i = 0; i < n; ++i) residual.keep(at + i, tile.residual.kept(i));
+    }
     std::memcpy(scales, room.scales.data(), scale_bytes(n));
     scales += scale_bytes(n);
     if (streamed) {
@@ -142,21 +165,21 @@ std::size_t DenseLoops::decode_tiles(const std::byte* from_bytes, std::size_t co
 
 // Names the first value that cannot be sent. Tiles before `until` have been encoded: their residual
 // gets back what was to be sent and loses the values, so that it is as before, up to rounding.
-Error DenseLoops::take_back(std::span<const float> values, std::size_t until, float* residual,
-                            const std::byte* encoded) const {
+Error DenseLoops::take_back(std::span<const float> values, std::size_t until,
+                            const Residual& residual, const std::byte* encoded) const {
   dense_kernels().flush();
-  if (residual != nullptr) {
+  if (residual) {
     decode_tiles(encoded, values.size(), until,
                  [&](std::size_t at, std::size_t n, const float* sent) {
-                   for (std::size_t i = 0; i < n; ++i) {
-                     residual[at + i] = (residual[at + i] + sent[i]) - values[at + i];
+                   for (std::size_t j = 0; j < n; ++j) {
+                     const std::size_t i = at + j;
+                     const float given = values[i] + residual.carried(i);
+                     residual.keep(i, (residual.kept(i) + sent[j]) - given);
                    }
                  });
   }
   std::size_t at = until;
-  const auto sum = [&](std::size_t i) {
-    return values[i] + (residual != nullptr ? residual[i] : 0.0F);
-  };
+  const auto sum = [&](std::size_t i) { return values[i] + residual.at(i); };
   while (std::abs(sum(at)) < rule().limit) ++at;
   return Error{
       ErrorKind::kInvalidInput,

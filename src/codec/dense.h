@@ -9,11 +9,12 @@
 
 namespace weft::codec {
 
-// What the bytes are and how they are made. `feedback`: the state keeps a residual.
+// What the bytes are and how they are made, and how the state keeps a residual: compact where what
+// is left is small beside what is sent, as floats where it is as large.
 struct DenseFormat {
   WireId id = WireId::kFloat32;
   DenseRule rule;
-  bool feedback = false;
+  ResidualForm residual = ResidualForm::kNone;
 };
 
 // The loops of a dense codec over whatever residual and key the caller has.
@@ -24,8 +25,8 @@ class DenseLoops {
   std::size_t bytes(std::size_t count) const;
   // `first` is the place of the first value among the random numbers of `key`. The error names
   // values by their place in `values`. Requires: room for bytes().
-  Result<std::size_t> encode(std::span<const float> values, float* residual, std::uint32_t key,
-                             std::size_t first, std::span<std::byte> out) const;
+  Result<std::size_t> encode(std::span<const float> values, const Residual& residual,
+                             std::uint32_t key, std::size_t first, std::span<std::byte> out) const;
   Status decode(std::span<const std::byte> bytes, std::span<float> out, bool add) const;
 
  private:
@@ -38,7 +39,7 @@ class DenseLoops {
   template <class Use>
   std::size_t decode_tiles(const std::byte* bytes, std::size_t count, std::size_t until,
                            const Use& use) const;
-  Error take_back(std::span<const float> values, std::size_t until, float* residual,
+  Error take_back(std::span<const float> values, std::size_t until, const Residual& residual,
                   const std::byte* bytes) const;
 
   DenseFormat format_;

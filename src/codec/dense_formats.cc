@@ -28,9 +28,31 @@ bool feedback_of(Parameters& p, bool otherwise) {
   return feedback;
 }
 
+// Whether a code leaves little beside what it sends. Coarse ones, and those of a norm, leave most
+// of many values, which wait and add up: that wants floats.
+bool is_fine(DenseKind kind) {
+  switch (kind) {
+    case DenseKind::kFloat16:
+    case DenseKind::kBfloat16:
+    case DenseKind::kInt8:
+    case DenseKind::kInt8Random:
+    case DenseKind::kE4m3:
+    case DenseKind::kE5m2:
+    case DenseKind::kNatural:
+    case DenseKind::kNaturalRandom:
+      return true;
+    default:
+      return false;
+  }
+}
+DenseFormat format_of(WireId id, const DenseRule& rule, bool feedback) {
+  if (!feedback) return {id, rule, ResidualForm::kNone};
+  return {id, rule, is_fine(rule.kind) ? ResidualForm::kCompact : ResidualForm::kFloat32};
+}
+
 std::unique_ptr<Codec> unscaled(Parameters& p, WireId id, DenseKind kind, float limit) {
   const bool feedback = feedback_of(p, false);
-  return make_dense(p.text(), {id, {kind, 16, kTile, 0, limit, 0}, feedback});
+  return make_dense(p.text(), format_of(id, {kind, 16, kTile, 0, limit, 0}, feedback));
 }
 
 // Error feedback wants a contraction: the error of one step must be smaller than the value, or
@@ -55,22 +77,22 @@ std::unique_ptr<Codec> integers(Parameters& p, WireId id, DenseKind nearest, Den
   DenseRule rule{nearest, bits, block_of(p, 256), 1, kScaledLimit, 0};
   const bool feedback = feedback_of(p, true);
   if (p.word("round", "nearest", {"nearest", "random"}) == "random") rule.kind = random;
-  return make_dense(p.text(), {id, rule, feedback});
+  return make_dense(p.text(), format_of(id, rule, feedback));
 }
 
 std::unique_ptr<Codec> signs(Parameters& p, WireId id, DenseKind kind, std::uint32_t scales,
                              std::uint32_t block) {
   DenseRule rule{kind, 1, block_of(p, block), scales, kMeanLimit, 0};
   const bool feedback = feedback_of(p, true);
-  return make_dense(p.text(), {id, rule, feedback});
+  return make_dense(p.text(), format_of(id, rule, feedback));
 }
 
 }  // namespace
 
 std::unique_ptr<Codec> make_none(Parameters& p) {
   const float infinity = std::numeric_limits<float>::infinity();
-  return make_dense(p.text(),
-                    {WireId::kFloat32, {DenseKind::kFloat32, 32, kTile, 0, infinity, 0}, false});
+  return make_dense(p.text(), format_of(WireId::kFloat32,
+                                        {DenseKind::kFloat32, 32, kTile, 0, infinity, 0}, false));
 }
 std::unique_ptr<Codec> make_fp16(Parameters& p) {
   return unscaled(p, WireId::kFloat16, DenseKind::kFloat16, 65520.0F);  // rounds to infinity
@@ -83,7 +105,8 @@ std::unique_ptr<Codec> make_fp8(Parameters& p) {
   DenseRule rule{
       e4m3 ? DenseKind::kE4m3 : DenseKind::kE5m2, 8, block_of(p, 256), 1, kScaledLimit, 0};
   const bool feedback = feedback_of(p, true);
-  return make_dense(p.text(), {e4m3 ? WireId::kFloat8E4m3 : WireId::kFloat8E5m2, rule, feedback});
+  return make_dense(p.text(),
+                    format_of(e4m3 ? WireId::kFloat8E4m3 : WireId::kFloat8E5m2, rule, feedback));
 }
 std::unique_ptr<Codec> make_int8(Parameters& p) {
   return integers(p, WireId::kInt8, DenseKind::kInt8, DenseKind::kInt8Random, 8);
@@ -110,7 +133,7 @@ std::unique_ptr<Codec> make_qsgd(Parameters& p) {
   if (bits == 8) rule.kind = random ? DenseKind::kQsgd8Random : DenseKind::kQsgd8;
   if (bits == 4) rule.kind = random ? DenseKind::kQsgd4Random : DenseKind::kQsgd4;
   if (bits == 2) rule.kind = random ? DenseKind::kQsgd2Random : DenseKind::kQsgd2;
-  return make_dense(p.text(), {WireId::kQsgd, rule, feedback});
+  return make_dense(p.text(), format_of(WireId::kQsgd, rule, feedback));
 }
 
 // TernGrad (Wen et al. 2017): sign · largest · coin(|v| / largest). Its clipping, to 2.5 standard
@@ -121,7 +144,7 @@ std::unique_ptr<Codec> make_terngrad(Parameters& p) {
   rule.clip = static_cast<float>(p.number("clip", 0, 0, 100));
   const bool feedback = feedback_of(p, false);
   rule.kind = rounding(p, feedback, DenseKind::kTernary, DenseKind::kTernaryRandom, false);
-  return make_dense(p.text(), {WireId::kTernGrad, rule, feedback});
+  return make_dense(p.text(), format_of(WireId::kTernGrad, rule, feedback));
 }
 
 // Variance is at most 1/8 of the square (Horváth et al. 2019), so both roundings contract.
@@ -129,12 +152,13 @@ std::unique_ptr<Codec> make_natural(Parameters& p) {
   DenseRule rule{DenseKind::kNaturalRandom, 8, block_of(p, 256), 1, kScaledLimit, 0};
   const bool feedback = feedback_of(p, false);
   rule.kind = rounding(p, feedback, DenseKind::kNatural, DenseKind::kNaturalRandom, true);
-  return make_dense(p.text(), {WireId::kNatural, rule, feedback});
+  return make_dense(p.text(), format_of(WireId::kNatural, rule, feedback));
 }
 
 std::unique_ptr<Codec> make_sign(Parameters& p) {
   const float infinity = std::numeric_limits<float>::infinity();
-  return make_dense(p.text(), {WireId::kSign, {DenseKind::kSign, 1, kTile, 0, infinity, 0}, false});
+  return make_dense(p.text(),
+                    format_of(WireId::kSign, {DenseKind::kSign, 1, kTile, 0, infinity, 0}, false));
 }
 std::unique_ptr<Codec> make_efsign(Parameters& p) {
   // Long blocks mix small and large layers under one magnitude and lose accuracy (docs/codecs.md).

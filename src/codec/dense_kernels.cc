@@ -20,23 +20,12 @@ namespace weft::codec {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Asks for values of the next tile while this one is computed, for the two loops over a tile would
-// else take turns: one waits for memory, the other lets it idle. Past the end it does no harm.
-template <std::size_t kCount, bool kFeedback>
-HWY_INLINE void fetch(const DenseTile& tile, std::size_t at) {
-  constexpr std::size_t kLine = 64 / sizeof(float);
-#pragma GCC unroll 8
-  for (std::size_t i = at; i < at + kCount; i += kLine) {
-    hwy::Prefetch(tile.values + i);
-    if constexpr (kFeedback) hwy::Prefetch(tile.residual + i);
-  }
-}
-
 // v = values + residual with its statistics, then codes and what they leave: the second loop finds
 // v in the nearest cache.
-template <class Q, bool kFeedback>
+template <class Q, class Kept>
 bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, std::uint8_t* codes) {
   alignas(64) float sum[kTile];
+  const Kept kept(tile.residual, tile.key);
   MostBits all;
   float* scale = scales;
   for (std::size_t at = 0; at < tile.padded; at += rule.block, scale += rule.scales) {
@@ -47,7 +36,7 @@ bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, st
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kRun; j += kLanes) {
         VF x = hn::LoadU(F(), tile.values + i + j);
-        if constexpr (kFeedback) x = hn::Add(x, hn::LoadU(F(), tile.residual + i + j));
+        if constexpr (Kept::kAny) x = hn::Add(x, kept.load(i + j));
         hn::Store(x, F(), sum + i + j);
         most.add(x);
         statistics.add(x, j);
@@ -61,9 +50,12 @@ bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, st
     const std::size_t end = std::min<std::size_t>(at + rule.block, tile.padded);
     const Q q(scales);
     for (std::size_t i = at; i < end; i += Q::kUnit) {
-      fetch<Q::kUnit, kFeedback>(tile, i + kTile);
-      q.template encode<kFeedback>(sum + i, tile.key + static_cast<std::uint32_t>(i),
-                                   tile.residual + i, codes + i / Q::kUnit * Q::kUnitBytes);
+      // The next tile is asked for while this one is computed, for the two loops over a tile would
+      // else take turns: one waits for memory, the other lets it idle.
+      fetch_lines<Q::kUnit>(tile.values + i + kTile);
+      kept.template fetch<Q::kUnit>(i + kTile);
+      q.encode(sum + i, tile.key + static_cast<std::uint32_t>(i), kept, i,
+               codes + i / Q::kUnit * Q::kUnitBytes);
     }
   }
   return true;
@@ -71,8 +63,11 @@ bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, st
 
 template <class Q>
 bool encode(const DenseRule& rule, const DenseTile& tile, float* scales, std::uint8_t* codes) {
-  return tile.residual != nullptr ? encode_tile<Q, true>(rule, tile, scales, codes)
-                                  : encode_tile<Q, false>(rule, tile, scales, codes);
+  if (tile.residual.compact != nullptr) {
+    return encode_tile<Q, CompactKept>(rule, tile, scales, codes);
+  }
+  if (tile.residual) return encode_tile<Q, FloatsKept>(rule, tile, scales, codes);
+  return encode_tile<Q, NothingKept>(rule, tile, scales, codes);
 }
 
 template <class Q>

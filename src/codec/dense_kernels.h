@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "codec/residual.h"
+
 namespace weft::codec {
 
 inline constexpr std::size_t kRun = 32;       // values that loops take at a time
@@ -62,10 +64,10 @@ struct DenseRule {
 // At most a tile of values.
 struct DenseTile {
   const float* values = nullptr;
-  float* residual = nullptr;  // null: no error feedback
-  std::size_t count = 0;      // real values
-  std::size_t padded = 0;     // count rounded up to kPadding; those beyond count are 0
-  std::uint32_t key = 0;      // of the random numbers, the first value's place among them included
+  Residual residual = {};  // floats, or compact, or none
+  std::size_t count = 0;   // real values
+  std::size_t padded = 0;  // count rounded up to kPadding; those beyond count are 0
+  std::uint32_t key = 0;   // of the random numbers, the first value's place among them included
 };
 
 struct DenseKernels {

@@ -25,6 +25,9 @@ namespace {
 // are added, so that every processor gets the same bits.
 constexpr std::size_t kEight = 8, kParts = kEight / kLanes;
 
+// Values of a row that are asked for ahead. Past the end of memory it does no harm.
+constexpr std::size_t kAhead = 512;
+
 HWY_INLINE VF times(VF a, VF b) { return hn::Mul(a, b); }
 
 HWY_INLINE float fold(const VF* parts) {
@@ -159,7 +162,9 @@ HWY_INLINE void back_rows(const float* rows, std::size_t length, const float* p,
     for (std::size_t k = 0; k < K; ++k) sums[k] = hn::LoadU(F(), q + k * cols + j);
 #pragma GCC unroll 4
     for (std::size_t r = 0; r < R; ++r) {
-      const VF x = hn::LoadU(F(), rows + r * cols + j);
+      const float* at = rows + r * cols + j;
+      if (j % 16 == 0) hwy::Prefetch(at + kAhead);
+      const VF x = hn::LoadU(F(), at);
 #pragma GCC unroll 4
       for (std::size_t k = 0; k < K; ++k) sums[k] = hn::Add(sums[k], times(factors[r][k], x));
     }
@@ -213,6 +218,7 @@ HWY_INLINE void expand_rows(const float* p, std::size_t p_stride, const float* q
 #pragma GCC unroll 4
     for (std::size_t r = 0; r < R; ++r) {
       float* kept = residual + r * cols + j;
+      if (kFirst && j % 16 == 0) hwy::Prefetch(kept + kAhead);
       hn::StoreU(hn::Sub(hn::LoadU(F(), kept), own[r]), F(), kept);
       float* to = out + r * kStage + j;
       hn::StoreU(kFirst ? all[r] : hn::Add(hn::LoadU(F(), to), all[r]), F(), to);

@@ -11,7 +11,6 @@
 
 #include "base/check.h"
 #include "codec/dense.h"
-#include "codec/draw.h"
 
 namespace weft::codec {
 namespace {
@@ -24,10 +23,12 @@ struct AdamRule {
 DenseFormat float32_format() {
   return {WireId::kFloat32,
           {DenseKind::kFloat32, 32, kTile, 0, std::numeric_limits<float>::infinity(), 0},
-          false};
+          ResidualForm::kNone};
 }
 DenseFormat sign_format() {
-  return {WireId::kScaledSign, {DenseKind::kScaledSign, 1, kTile, 1, 0x1p115F, 0}, true};
+  return {WireId::kScaledSign,
+          {DenseKind::kScaledSign, 1, kTile, 1, 0x1p115F, 0},
+          ResidualForm::kFloat32};
 }
 
 // One bit per value after the warm-up, all of it before.
@@ -40,7 +41,7 @@ class Phased : public OpaqueCodec {
         signs_(sign_format()) {}
   CodecState make_state(std::size_t size, const Place& place) const override {
     CodecState state{text(), size, place, 0, {}, {}};
-    state.local.emplace_back(size, 0.0F);
+    state.keep(ResidualForm::kFloat32);
     return state;
   }
   double wire_bytes(std::size_t size) const override {
@@ -50,9 +51,8 @@ class Phased : public OpaqueCodec {
   Result<std::size_t> encode(std::span<const float> values, std::size_t first, CodecState& state,
                              std::span<std::byte> out) const override {
     CHECK(state.codec == text());
-    float* residual = state.residual(first, values.size());
-    if (warming(state)) return whole_.encode(values, nullptr, 0, first, out);
-    return signs_.encode(values, residual, 0, first, out);
+    if (warming(state)) return whole_.encode(values, {}, 0, first, out);
+    return signs_.encode(values, state.residual(first, values.size()), 0, first, out);
   }
   // The envelope says which of the two it is.
   Status decode(std::span<const std::byte> bytes, std::span<float> out) const override {

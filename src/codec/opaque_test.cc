@@ -192,7 +192,7 @@ TEST(Opaque, SampledTopKSendsAboutItsShare) {
     if (out[i] == 0) continue;
     ++sent;
     least = std::min(least, std::abs(values[i]));
-    EXPECT_EQ(state.local[0][i], 0.0F);
+    EXPECT_EQ(state.residual(i, 1).at(0), 0.0F);
   }
   EXPECT_NEAR(static_cast<double>(sent), 0.01 * size, 0.0015 * size);
   EXPECT_GE(least, most_left);
@@ -208,7 +208,33 @@ TEST(Opaque, SampledTopKNeverSendsMoreThanTwiceItsShare) {
   bytes.resize(*codec->opaque()->encode(values, 0, state, bytes));
   ASSERT_TRUE(codec->opaque()->decode(bytes, out).ok());
   EXPECT_EQ(std::count(out.begin(), out.end(), -1.0F), 2000);
-  EXPECT_EQ(std::count(state.local[0].begin(), state.local[0].end(), -1.0F), 98000);
+  const std::vector<float> left = widened(state).local[0];
+  EXPECT_EQ(std::count(left.begin(), left.end(), -1.0F), 98000);
+}
+
+// Large outputs go around the caches, by another loop.
+TEST(Opaque, LargeSparseBuffersAreReadAndCheckedAlike) {
+  const auto codec = must_make("topk:rate=0.01");
+  const std::size_t size = 300001;
+  Random random(4);
+  std::vector<float> values(size), out(size, 7.0F), sum(size);
+  for (float& x : values) x = static_cast<float>(random.normal());
+  CodecState state = codec->make_state(size, {});
+  std::vector<std::byte> bytes(codec->opaque()->most_bytes(size));
+  bytes.resize(*codec->opaque()->encode(values, 0, state, bytes));
+  ASSERT_TRUE(codec->opaque()->decode(bytes, out).ok());
+  ASSERT_TRUE(codec->opaque()->decode_add(bytes, sum).ok());
+  EXPECT_EQ(out, sum);
+  const std::size_t counts = (size + 65535) / 65536;
+  std::byte* offsets = bytes.data() + kEnvelopeBytes + counts * 4;
+  const auto second = load_as<std::uint16_t>(offsets + 2);
+  for (const std::uint16_t wrong : {load_as<std::uint16_t>(offsets), std::uint16_t{65535}}) {
+    store_as<std::uint16_t>(wrong, offsets + 2);
+    EXPECT_THAT(codec->opaque()->decode(bytes, out).error().what, HasSubstr("chunk 0 has value"));
+  }
+  store_as<std::uint16_t>(second, offsets + 2);
+  store_as<float>(NAN, bytes.data() + bytes.size() - 4);
+  EXPECT_THAT(codec->opaque()->decode(bytes, out).error().what, HasSubstr("chunk 4 has value nan"));
 }
 
 // Momentum correction: what is sent late has gathered momentum meanwhile. Masked, sent values

@@ -32,14 +32,14 @@ class Plain {
   static void write_scales(const DenseRule&, const MostBits&, const Statistics&, std::size_t,
                            float*) {}
 
-  template <bool kFeedback>
-  HWY_INLINE void encode(const float* values, std::uint32_t, float* residual,
+  template <class Kept>
+  HWY_INLINE void encode(const float* values, std::uint32_t, const Kept& kept, std::size_t from,
                          std::uint8_t* codes) const {
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < kRun; j += kLanes) {
       const VF x = hn::Load(F(), values + j);
       const VF sent = Format::store(x, codes + j * Format::kBytes);
-      if constexpr (kFeedback) hn::StoreU(hn::Sub(x, sent), F(), residual + j);
+      if constexpr (Kept::kAny) kept.store(hn::Sub(x, sent), from, j);
     }
   }
   HWY_INLINE void decode(const std::uint8_t* codes, float* out) {
@@ -219,9 +219,9 @@ class Integer {
     *to = top < kTiny ? 0 : top / kLevels;
   }
 
-  template <bool kFeedback>
-  HWY_INLINE void encode(const float* values, std::uint32_t place, float* residual,
-                         std::uint8_t* codes) const {
+  template <class Kept>
+  HWY_INLINE void encode(const float* values, std::uint32_t place, const Kept& kept,
+                         std::size_t from, std::uint8_t* codes) const {
     const VF scale = real(scale_), inverse = real(inverse_);
     const Draws draws(place);
     Packed<kBits>::store(codes, [&](std::size_t at) HWY_ATTR {
@@ -233,8 +233,8 @@ class Integer {
         level = hn::Round(level);
       }
       level = hn::Max(hn::Min(level, real(kLevels)), real(-kLevels));
-      if constexpr (kFeedback) {
-        hn::StoreU(hn::Sub(x, hn::Mul(level, scale)), F(), residual + at);
+      if constexpr (Kept::kAny) {
+        kept.store(hn::Sub(x, hn::Mul(level, scale)), from, at);
       }
       return hn::BitCast(U(), hn::ConvertTo(I(), hn::Add(level, real(kOffset))));
     });

@@ -136,15 +136,13 @@ Result<std::vector<float>> TestRanks::sum_linear(const std::vector<std::vector<f
   return result;
 }
 
-double TestRanks::kept(std::size_t i) const {
+double TestRanks::kept(std::size_t i) {
   double sum = 0;
-  for (const CodecState& state : states_) {
-    if (!state.local.empty()) sum += static_cast<double>(state.local[0][i]);
-  }
+  for (CodecState& state : states_) sum += static_cast<double>(state.residual(i, 1).at(0));
   for (std::size_t owner = 0; owner < backs_.size(); ++owner) {
     const std::size_t at = part_begin(owner);
-    if (i < at || i >= part_begin(owner + 1) || backs_[owner].local.empty()) continue;
-    sum += static_cast<double>(backs_[owner].local[0][i - at]);
+    if (i < at || i >= part_begin(owner + 1)) continue;
+    sum += static_cast<double>(backs_[owner].residual(i - at, 1).at(0));
   }
   return sum;
 }

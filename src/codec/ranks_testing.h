@@ -16,7 +16,7 @@ class TestRanks {
   // The decoded sum of one gradient from each rank; every rank must get the same. Counts the step.
   Result<std::vector<float>> sum(const std::vector<std::vector<float>>& gradients);
   // Sum over ranks of what is kept for later, of value i: residuals of ranks and of owners.
-  double kept(std::size_t i) const;
+  double kept(std::size_t i);
 
   const Codec& codec() const { return *codec_; }
   std::vector<CodecState>& states() { return states_; }

@@ -200,7 +200,11 @@ ReferenceResult reference_encode(const DenseFormat& format, std::span<const floa
       const auto place = key + static_cast<std::uint32_t>(first + at + i);
       const Coded coded = code_of(rule, v[i], scales, place);
       put_code(rule.bits, at + i, coded.code, codes);
-      result.residual.push_back(v[i] - coded.value);
+      const float left = v[i] - coded.value;
+      const auto tile = static_cast<std::uint32_t>((at + i) / kTile * kTile + (at + i) % kDithers);
+      const std::uint32_t draw = draw_word(key + static_cast<std::uint32_t>(first) + tile);
+      const bool compact = format.residual == ResidualForm::kCompact;
+      result.residual.push_back(compact ? wide_of(compact_of(left, draw)) : left);
     }
     // A unit that values do not fill holds codes of 0.
     const std::size_t unit = rule.bits == 1 ? kRun : rule.bits <= 8 ? 256 / rule.bits : 1;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
 #include "base/check.h"
+#include "codec/dense_kernels.h"
 #include "codec/envelope.h"
 #include "codec/sparse_kernels.h"
 
@@ -24,6 +26,79 @@ Envelope envelope(std::size_t count, const OpaqueCodec* carrier) {
 Error refused(std::string what) {
   return Error{ErrorKind::kInvalidInput, "encoded gradient refused: " + std::move(what), ""};
 }
+
+// The values of a buffer whose lengths have been checked, on their way to where they belong.
+class Places {
+ public:
+  Places(const std::byte* counts, const std::byte* offsets, const std::byte* values,
+         std::size_t kept)
+      : counts_(counts), offsets_(offsets), values_(values), kept_(kept) {}
+
+  Status fill(std::span<float> out) {
+    std::fill(out.begin(), out.end(), 0.0F);
+    return add_to(out);
+  }
+  Status add_to(std::span<float> out) {
+    for (std::size_t c = 0; c < chunks_of(out.size()); ++c) {
+      begin_chunk(c, out.size());
+      float* to = out.data() + c * kChunk;
+      while (at_ < end_) {
+        // What comes later is far away: ask for it in time. (Any place is fine to ask for.)
+        constexpr std::size_t kAhead = 48;
+        if (at_ + kAhead < kept_) __builtin_prefetch(to + offset(at_ + kAhead), 1);
+        if (!good()) return refuse(c);
+        to[offset(at_)] += value();
+        step();
+      }
+    }
+    return {};
+  }
+  // Around the caches, from a room that stays in the nearest one.
+  Status stream_to(std::span<float> out) {
+    constexpr std::size_t kRoom = 4096;
+    alignas(64) std::array<float, kRoom> room{};
+    const DenseKernels& kernels = dense_kernels();
+    for (std::size_t c = 0; c < chunks_of(out.size()); ++c) {
+      begin_chunk(c, out.size());
+      for (std::size_t from = 0; from < length_; from += kRoom) {
+        const std::size_t n = std::min(kRoom, length_ - from), first = at_;
+        while (at_ < end_ && offset(at_) < from + n) {
+          if (!good()) return refuse(c);
+          room[offset(at_) - from] = value();
+          step();
+        }
+        kernels.stream(reinterpret_cast<const std::uint8_t*>(room.data()), n * sizeof(float),
+                       reinterpret_cast<std::uint8_t*>(out.data() + c * kChunk + from));
+        for (std::size_t i = first; i < at_; ++i) room[offset(i) - from] = 0;
+      }
+      if (at_ < end_) return refuse(c);
+    }
+    kernels.flush();
+    return {};
+  }
+
+ private:
+  std::size_t offset(std::size_t i) const { return load_as<std::uint16_t>(offsets_ + i * 2); }
+  float value() const { return load_as<float>(values_ + at_ * sizeof(float)); }
+  void begin_chunk(std::size_t c, std::size_t count) {
+    end_ = at_ + load_as<std::uint32_t>(counts_ + c * 4);
+    length_ = std::min(kChunk, count - c * kChunk);
+    least_ = 0;
+  }
+  bool good() const {
+    const std::size_t here = offset(at_);
+    return here >= least_ && here < length_ && std::isfinite(value());
+  }
+  void step() { least_ = offset(at_++) + 1; }
+  Error refuse(std::size_t c) const {
+    dense_kernels().flush();
+    return refused(fmt::format("chunk {} has value {} at {}", c, value(), offset(at_)));
+  }
+
+  const std::byte *counts_, *offsets_, *values_;
+  std::size_t kept_, at_ = 0, end_ = 0;
+  std::size_t length_ = 0, least_ = 0;  // of the chunk
+};
 
 }  // namespace
 
@@ -85,29 +160,9 @@ Status read_sparse(std::span<const std::byte> bytes, const OpaqueCodec* carrier,
   }
   const std::byte* floats =
       carrier != nullptr ? std::as_bytes(std::span(values)).data() : coded.data();
-  if (!add && count > 0) std::memset(out.data(), 0, out.size_bytes());
-  std::size_t i = 0;
-  for (std::size_t c = 0; c < chunks; ++c) {
-    const auto here = load_as<std::uint32_t>(rest.data() + c * 4);
-    const std::size_t length = std::min(kChunk, count - c * kChunk);
-    float* to = out.data() + c * kChunk;
-    std::size_t least = 0;
-    for (const std::size_t end = i + here; i < end; ++i) {
-      // What comes later is far away: ask for it in time. (Any place is fine to ask for.)
-      constexpr std::size_t kAhead = 48;
-      if (i + kAhead < kept) {
-        __builtin_prefetch(to + load_as<std::uint16_t>(body.data() + (i + kAhead) * 2), 1);
-      }
-      const std::size_t offset = load_as<std::uint16_t>(body.data() + i * 2);
-      const auto value = load_as<float>(floats + i * sizeof(float));
-      if (offset < least || offset >= length || !std::isfinite(value)) {
-        return refused(fmt::format("chunk {} has value {} at {}", c, value, offset));
-      }
-      to[offset] += value;
-      least = offset + 1;
-    }
-  }
-  return {};
+  Places places{rest.data(), body.data(), floats, kept};
+  if (add) return places.add_to(out);
+  return out.size_bytes() >= kLeastStreamed ? places.stream_to(out) : places.fill(out);
 }
 
 }  // namespace weft::codec

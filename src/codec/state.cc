@@ -70,19 +70,7 @@ bool alike(const CodecState& a, const CodecState& b) {
          a.step == b.step && a.local.size() == b.local.size();
 }
 
-}  // namespace
-
-float* CodecState::residual(std::size_t first, std::size_t count) {
-  CHECK(count <= size && first <= size - count);
-  return local.empty() ? nullptr : local.front().data() + first;
-}
-
-bool operator==(const CodecState& a, const CodecState& b) {
-  return alike(a, b) && a.place.rank == b.place.rank && a.place.ranks == b.place.ranks &&
-         a.local == b.local && a.shared == b.shared;
-}
-
-std::vector<std::byte> save(const CodecState& state) {
+std::vector<std::byte> save_wide(const CodecState& state) {
   Writer out;
   out.put(kMagic);
   out.put(kVersion);
@@ -101,6 +89,74 @@ std::vector<std::byte> save(const CodecState& state) {
     out.put(vector.data(), vector.size() * sizeof(float));
   }
   return out.take();
+}
+
+CodecState slice_wide(const CodecState& state, std::size_t first, std::size_t count) {
+  CodecState part{state.codec, count, state.place, state.step, {}, state.shared};
+  for (const auto& vector : state.local) {
+    const auto begin = vector.begin() + static_cast<std::ptrdiff_t>(first);
+    part.local.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(count));
+  }
+  return part;
+}
+
+}  // namespace
+
+void CodecState::keep(ResidualForm form) {
+  if (form == ResidualForm::kNone) return;
+  if (form == ResidualForm::kFloat32) {
+    if (local.empty()) local.emplace_back(size, 0.0F);
+    return;
+  }
+  // -0 changes nothing that it is added to.
+  if (!compact) compact.emplace(size, std::uint16_t{0x8000});
+}
+
+std::size_t CodecState::residual_bytes() const {
+  if (compact) return sizeof(std::uint16_t);
+  return local.empty() ? 0 : sizeof(float);
+}
+
+Residual CodecState::residual(std::size_t first, std::size_t count) {
+  CHECK(count <= size && first <= size - count);
+  Residual range;
+  if (!local.empty()) range.exact = local.front().data() + first;
+  if (compact) range.compact = compact->data() + first;
+  return range;
+}
+
+void CodecState::took_up(std::size_t first, std::size_t count) {
+  if (!compact || local.empty()) return;
+  std::vector<float>& carried = local.front();
+  std::fill_n(carried.begin() + static_cast<std::ptrdiff_t>(first), count, 0.0F);
+  if (std::all_of(carried.begin(), carried.end(), [](float x) { return x == 0; })) local.clear();
+}
+
+void CodecState::forget(std::size_t first, std::size_t count) {
+  CHECK(count <= size && first <= size - count);
+  const auto begin = static_cast<std::ptrdiff_t>(first);
+  for (auto& vector : local) std::fill_n(vector.begin() + begin, count, 0.0F);
+  if (compact) std::fill_n(compact->begin() + begin, count, std::uint16_t{0});
+}
+
+bool operator==(const CodecState& a, const CodecState& b) {
+  const CodecState x = widened(a), y = widened(b);
+  return alike(x, y) && a.place.rank == b.place.rank && a.place.ranks == b.place.ranks &&
+         x.local == y.local && a.shared == b.shared;
+}
+
+CodecState widened(CodecState state) {
+  if (!state.compact) return state;
+  std::vector<float> sum(state.size);
+  const Residual residual = state.residual(0, state.size);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = residual.at(i);
+  state.local.assign(1, std::move(sum));
+  state.compact.reset();
+  return state;
+}
+
+std::vector<std::byte> save(const CodecState& state) {
+  return state.compact ? save_wide(widened(state)) : save_wide(state);
 }
 
 Result<CodecState> restore(std::span<const std::byte> bytes) {
@@ -136,8 +192,10 @@ Result<CodecState> restore(std::span<const std::byte> bytes) {
   return state;
 }
 
-Result<std::vector<CodecState>> spread(std::span<const CodecState> old, std::uint32_t ranks) {
-  CHECK(!old.empty() && ranks > 0);
+Result<std::vector<CodecState>> spread(std::span<const CodecState> states, std::uint32_t ranks) {
+  CHECK(!states.empty() && ranks > 0);
+  std::vector<CodecState> old;
+  for (const CodecState& state : states) old.push_back(widened(state));
   for (const CodecState& state : old) {
     if (alike(state, old.front())) continue;
     return broken(fmt::format("rank {} has '{}' of {} values at step {}, rank {} '{}' of {} at {}",
@@ -162,18 +220,14 @@ Result<std::vector<CodecState>> spread(std::span<const CodecState> old, std::uin
 
 CodecState slice(const CodecState& state, std::size_t first, std::size_t count) {
   CHECK(count <= state.size && first <= state.size - count);
-  CodecState part{state.codec, count, state.place, state.step, {}, state.shared};
-  for (const auto& vector : state.local) {
-    const auto begin = vector.begin() + static_cast<std::ptrdiff_t>(first);
-    part.local.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(count));
-  }
-  return part;
+  return state.compact ? slice_wide(widened(state), first, count) : slice_wide(state, first, count);
 }
 
 Result<CodecState> join(std::span<const CodecState> slices) {
   CHECK(!slices.empty());
-  CodecState whole = slices.front();
-  for (const CodecState& part : slices.subspan(1)) {
+  CodecState whole = widened(slices.front());
+  for (const CodecState& narrow : slices.subspan(1)) {
+    const CodecState part = widened(narrow);
     if (part.codec != whole.codec || part.place.seed != whole.place.seed ||
         part.local.size() != whole.local.size()) {
       return broken(

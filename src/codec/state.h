@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "codec/residual.h"
 
 namespace weft::codec {
 
@@ -32,16 +34,31 @@ struct CodecState {
   std::uint64_t step = 0;  // finished steps; the caller counts it up when one is over
 
   // Vectors of which the sum over all ranks matters; the first, if any, is the residual of error
-  // feedback. All have `size` values.
+  // feedback. All have `size` values. Where the codec keeps a compact residual there is one vector,
+  // after the state was restored or spread, until encode has taken all of it up; then none.
   std::vector<std::vector<float>> local;
   // Vectors that are the same on every rank, such as PowerSGD's Q. Of any length.
   std::vector<std::vector<float>> shared;
+  // A compact residual, of `size` values; what `local` has is added to it.
+  std::optional<std::vector<std::uint16_t>> compact = {};
 
-  // The residual of values [first, first + count), or null where the codec keeps none.
-  float* residual(std::size_t first, std::size_t count);
+  bool keeps_residual() const { return compact.has_value() || !local.empty(); }
+  // Of a value of the residual from step to step; 0 where there is none.
+  std::size_t residual_bytes() const;
+  // Gives the state a residual of zeros in this form, or makes an old one fit to be kept in it.
+  void keep(ResidualForm form);
+  // The residual of values [first, first + count), or none.
+  Residual residual(std::size_t first, std::size_t count);
+  // All of the residual of these values has been taken up by a compact one.
+  void took_up(std::size_t first, std::size_t count);
+  // Sets what is remembered of these values alone to 0.
+  void forget(std::size_t first, std::size_t count);
 
   friend bool operator==(const CodecState& a, const CodecState& b);
 };
+
+// The same state with all its local vectors as floats: nothing is lost. Cost: one pass.
+CodecState widened(CodecState state);
 
 // Bytes of a state and back (layout: docs/codecs.md). Reading checks every number before it is
 // used; a state of another version, cut short or with bytes to spare is an error.

@@ -93,5 +93,75 @@ TEST(State, SlicesJoinToTheWhole) {
   EXPECT_FALSE(join(unlike).ok());
 }
 
+// Encodes `steps` times and gives the bytes of the last.
+std::vector<std::byte> train(const Codec& codec, CodecState& state, int steps, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(state.size);
+  std::vector<std::byte> bytes(codec.opaque()->most_bytes(state.size));
+  std::size_t used = 0;
+  for (int step = 0; step < steps; ++step) {
+    for (float& x : values) x = static_cast<float>(random.normal());
+    used = codec.opaque()->encode(values, 0, state, bytes).value();
+    codec.settle(values, state);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+TEST(State, GoesOnWithTheSameBitsAfterARestore) {
+  for (const char* name : {"fp16:ef=1", "fp8", "int8", "int4", "qsgd:ef=1,round=random", "efsign",
+                           "topk", "topk:exact=1", "topk+int8", "dgc", "onebit-adam:warmup=1"}) {
+    SCOPED_TRACE(name);
+    const auto codec = must_make(name);
+    CodecState state = codec->make_state(3000, {1, 2, 3});
+    train(*codec, state, 5, 1);
+    CodecState again = restore(save(state)).value();
+    EXPECT_TRUE(again == state);
+    EXPECT_EQ(train(*codec, again, 3, 2), train(*codec, state, 3, 2));
+    EXPECT_TRUE(again == state);
+    EXPECT_EQ(again.local.size(), state.local.size()) << "what was restored has been taken up";
+    EXPECT_EQ(save(again), save(state));
+  }
+}
+
+// What a compact residual could not hold is not lost when ranks come or go: the next step sends it.
+TEST(State, ASpreadResidualIsTakenUpInFull) {
+  for (const char* name : {"fp16:ef=1", "int8", "natural:ef=1"}) {
+    SCOPED_TRACE(name);
+    const auto codec = must_make(name);
+    std::vector<CodecState> old;
+    for (std::uint32_t rank = 0; rank < 4; ++rank) {
+      old.push_back(codec->make_state(2000, {rank, 4, 3}));
+      train(*codec, old.back(), 3, rank);
+    }
+    const auto now = spread(old, 3).value();
+    for (std::size_t i = 0; i < 2000; ++i) {
+      double before = 0, after = 0;
+      for (CodecState& state : old) before += static_cast<double>(state.residual(i, 1).at(0));
+      for (CodecState state : {now[0], now[1], now[2]}) {
+        after += static_cast<double>(state.local[0][i]);
+      }
+      ASSERT_NEAR(before, after, 1e-6 * std::abs(before)) << i;
+    }
+    // In two parts, of which the first must not disturb what is carried for the second.
+    CodecState state = now[0];
+    std::vector<float> none(1000), first(1000), second(1000);
+    std::vector<std::byte> bytes(codec->opaque()->most_bytes(1000));
+    const auto send = [&](std::size_t at, std::vector<float>& out) {
+      const auto used = codec->opaque()->encode(none, at, state, bytes);
+      ASSERT_TRUE(codec->opaque()->decode(std::span(bytes).first(*used), out).ok());
+    };
+    send(0, first);
+    EXPECT_EQ(state.local.size(), 1U);
+    send(1000, second);
+    EXPECT_TRUE(state.local.empty());
+    for (std::size_t i = 0; i < 2000; ++i) {
+      const float sent = i < 1000 ? first[i] : second[i - 1000], all = now[0].local[0][i];
+      const float left = state.residual(i, 1).at(0), exact = all - sent;
+      ASSERT_NEAR(left, exact, 0x1p-7 * std::abs(exact)) << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::codec

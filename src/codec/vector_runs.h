@@ -3,6 +3,7 @@
 
 #include "base/vector_targets.h"
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 // Highway includes the file again for each set and defines HWY_ONCE as true for the last.
@@ -15,6 +16,7 @@
 #include <cstdint>
 
 #include "codec/draw.h"
+#include "codec/residual.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft::codec {
@@ -101,6 +103,80 @@ struct ColumnSum {
   }
 };
 
+// Asks for the lines that hold `kCount` numbers. Past the end of memory it does no harm.
+template <std::size_t kCount, class Number>
+HWY_INLINE void fetch_lines(const Number* from) {
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kCount; i += 64 / sizeof(Number)) hwy::Prefetch(from + i);
+}
+
+// The random words that round the residuals of a tile: 32 of them, again and again. From
+// step to step they are new for every value, which is what makes the mean right.
+class Dither {
+ public:
+  explicit Dither(std::uint32_t key) {
+    const Draws draws(key);
+    for (std::size_t j = 0; j < kDithers; j += kLanes) {
+      words_[j / kLanes] = hn::And(draws.words(j), word(0xFFFF));
+    }
+  }
+  // `at` is the place in the tile; a constant modulo 32 wherever loops are unrolled.
+  HWY_INLINE VU at(std::size_t at) const { return words_[at % kDithers / kLanes]; }
+
+ private:
+  VU words_[kDithers / kLanes];
+};
+
+// How loops read and write the residual of some values.
+struct NothingKept {
+  static constexpr bool kAny = false;
+  NothingKept(const Residual&, std::uint32_t) {}
+  template <std::size_t kCount>
+  HWY_INLINE void fetch(std::size_t) const {}
+  HWY_INLINE VF load(std::size_t) const { return hn::Zero(F()); }
+  HWY_INLINE void store(VF, std::size_t, std::size_t) const {}
+};
+class FloatsKept {
+ public:
+  static constexpr bool kAny = true;
+  FloatsKept(const Residual& residual, std::uint32_t) : floats_(residual.exact) {}
+  template <std::size_t kCount>
+  HWY_INLINE void fetch(std::size_t at) const {
+    fetch_lines<kCount>(floats_ + at);
+  }
+  HWY_INLINE VF load(std::size_t at) const { return hn::LoadU(F(), floats_ + at); }
+  HWY_INLINE void store(VF x, std::size_t from, std::size_t at) const {
+    hn::StoreU(x, F(), floats_ + from + at);
+  }
+
+ private:
+  float* floats_;
+};
+class CompactKept {
+ public:
+  static constexpr bool kAny = true;
+  CompactKept(const Residual& residual, std::uint32_t key)
+      : compact_(residual.compact), dither_(key) {}
+  template <std::size_t kCount>
+  HWY_INLINE void fetch(std::size_t at) const {
+    fetch_lines<kCount>(compact_ + at);
+  }
+  HWY_INLINE VF load(std::size_t at) const {
+    const hn::Rebind<std::uint16_t, F> shorts;
+    return real_of(hn::ShiftLeft<16>(hn::PromoteTo(U(), hn::LoadU(shorts, compact_ + at))));
+  }
+  // Of values from from + at on, where `from` is a multiple of 32.
+  HWY_INLINE void store(VF x, std::size_t from, std::size_t at) const {
+    const hn::Rebind<std::uint16_t, F> shorts;
+    const VU bits = hn::Add(bits_of(x), dither_.at(at));
+    hn::StoreU(hn::DemoteTo(shorts, hn::BitCast(I(), hn::ShiftRight<16>(bits))), shorts,
+               compact_ + from + at);
+  }
+
+ private:
+  std::uint16_t* compact_;
+  Dither dither_;
+};
 struct NoStatistics {
   HWY_INLINE void add(VF, std::size_t) {}
 };

@@ -20,6 +20,7 @@ std::vector<BucketStates> filled(const codec::Codec& codec, std::uint32_t ranks)
     for (const std::uint32_t bucket : {0U, 7U}) {
       BucketState state = make_bucket_state(codec, kSize + bucket, {rank, ranks, 5});
       const auto fill = [&](codec::CodecState& of) {
+        of = codec::widened(std::move(of));
         of.step = 12;
         for (auto& vector : of.local) {
           for (std::size_t i = 0; i < vector.size(); ++i) {

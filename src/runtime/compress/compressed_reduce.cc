@@ -98,15 +98,11 @@ Status agree(Group& group, const Status& own, const CallOptions& call) {
 
 // What is remembered of these places of the bucket.
 void forget(BucketState& state, const sync::Range& place) {
-  for (auto& vector : state.sent.local) {
-    std::fill_n(vector.begin() + static_cast<std::ptrdiff_t>(place.from), place.size, 0.0F);
-  }
+  state.sent.forget(place.from, place.size);
   if (!state.back) return;
   const std::size_t begin = std::max(place.from, state.first);
   const std::size_t end = std::min(place.from + place.size, state.first + state.back->size);
-  for (auto& vector : state.back->local) {
-    for (std::size_t i = begin; i < end; ++i) vector[i - state.first] = 0;
-  }
+  if (begin < end) state.back->forget(begin - state.first, end - begin);
 }
 
 }  // namespace
@@ -226,16 +222,18 @@ std::vector<float> CompressedReduce::take_residual(std::uint32_t bucket) {
   buffers_.erase(bucket);
   const auto at = states_.find(bucket);
   if (at == states_.end()) return {};
-  BucketState state = std::move(at->second);
+  const std::size_t first = at->second.first;
+  codec::CodecState sent = codec::widened(std::move(at->second.sent)), back;
+  if (at->second.back) back = codec::widened(std::move(*at->second.back));
   states_.erase(at);
   std::vector<float> residual;
-  if (!state.sent.local.empty()) residual = std::move(state.sent.local.front());
-  if (state.back && !state.back->local.empty()) {
-    residual.resize(state.sent.size, 0.0F);
+  if (!sent.local.empty()) residual = std::move(sent.local.front());
+  if (!back.local.empty()) {
+    residual.resize(sent.size, 0.0F);
     // The owner's is of the mean, to which a rank's own values count one by the number of ranks.
     const auto ranks = static_cast<float>(group_->size());
-    const std::vector<float>& owed = state.back->local.front();
-    for (std::size_t i = 0; i < owed.size(); ++i) residual[state.first + i] += ranks * owed[i];
+    const std::vector<float>& owed = back.local.front();
+    for (std::size_t i = 0; i < owed.size(); ++i) residual[first + i] += ranks * owed[i];
   }
   return residual;
 }

@@ -53,7 +53,7 @@ class WholeNumbers : public codec::LinearCodec {
   class Run : public codec::LinearRun {
    public:
     Run(std::span<const float> values, codec::CodecState& state) : state_(state) {
-      float* residual = state.residual(0, values.size());
+      float* residual = state.residual(0, values.size()).exact;
       for (std::size_t i = 0; i < values.size(); ++i) {
         residual[i] += values[i];
         stumbles_ = stumbles_ || values[i] == kStumble;

@@ -224,7 +224,7 @@ void ShardService::encode_answer(Client& client) {
   for (std::size_t i = 0; i < shard_.size(); ++i) difference[i] = shard_[i] - has[i];
   client.answer.resize(letter_room(codec.most_bytes(shard_.size())));
   // What the rank has tells what was not sent: the state must not remember it too.
-  for (auto& local : answers_.local) std::fill(local.begin(), local.end(), 0.0F);
+  answers_.forget(0, answers_.size);
   const std::size_t used = write_letter(client.answer, [&](std::span<std::byte> body) {
     return codec.encode(difference, 0, answers_, body);
   });
@@ -238,12 +238,15 @@ void ShardService::encode_answer(Client& client) {
 Result<std::uint64_t> ShardService::exchange(const sync::Action& action,
                                              const sync::Replica<float>& replica,
                                              std::span<float> agreed, std::span<float> parameters) {
-  std::vector<std::vector<float>> held_back;
-  if (backup_) held_back = pushed_.local;
+  codec::CodecState held_back;
+  if (backup_) held_back = pushed_;
   if (Status status = push(action, replica, parameters); !status.ok()) return status.error();
   const auto answer = take_answers(agreed);
   if (!answer.ok()) return answer.error();
-  if (answer->counted == 0) pushed_.local = std::move(held_back);
+  if (backup_ && answer->counted == 0) {
+    held_back.step = pushed_.step;
+    pushed_ = std::move(held_back);
+  }
   std::copy(agreed.begin(), agreed.end(), parameters.begin());
   return answer->clock;
 }
