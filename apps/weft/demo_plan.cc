@@ -5,13 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fabric/topology.h"
 #include "live/job/profile.h"
 #include "live/job/submission.h"
-#include "model/cluster_yaml.h"
-#include "policy/composition.h"
 #include "rank_processes.h"
-#include "sim/engine.h"
 
 namespace weft {
 namespace {
@@ -20,9 +16,6 @@ using Json = nlohmann::json;
 
 constexpr int kMostDeviceMilli = 215;  // so that two processors and two hundred show the same
 constexpr int kSpareMilli = 250;
-constexpr Seconds kCheckpointEvery = 3;  // of demo_training.py
-constexpr Seconds kNoticed = 0.05;
-constexpr Seconds kStopping = 0.5;  // a checkpoint and the way out
 
 const char* kFifo = "name: fifo-ddp\nbase: fifo\n";
 const char* kJoint =
@@ -48,7 +41,8 @@ std::pair<std::string, std::string> codec_and_sync(const std::string& way) {
   return {way.substr(0, slash), way.substr(slash + 1)};
 }
 
-// Where only Weft's runtime is paced, plain jobs run on it.
+}  // namespace
+
 std::string run_as(const std::string& way, const DemoPark& park) {
   return way == kDemoPlain && !park.shaped ? "none/bsp" : way;
 }
@@ -57,28 +51,6 @@ std::uint32_t nodes_of(std::uint32_t workers, const DemoPark& park) {
   const auto on_node = static_cast<std::uint32_t>(park.devices);
   return (workers + on_node - 1) / on_node;
 }
-
-Seconds start_of(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
-                 const Calibration& calibration) {
-  return calibration.start(job.model, run_as(style.ways.front(), park), job.workers,
-                           nodes_of(job.workers, park), job.percent);
-}
-
-// One of the job's devices fails, and is there again when the crash has been noticed.
-Outage crash_of(JobId job, double share, const RunResult& run, Seconds ready,
-                const Cluster& cluster) {
-  const JobRecord& record = run.records[job];
-  Outage crash;
-  crash.at = record.first_start + ready + (record.end - record.first_start - ready) * share;
-  crash.duration = kNoticed;
-  for (const Span& span : run.timeline) {
-    if (span.job == job && span.from <= crash.at && crash.at < span.to) crash.device = span.device;
-  }
-  crash.node = cluster.node_of(crash.device == kNoDevice ? 0 : crash.device);
-  return crash;
-}
-
-}  // namespace
 
 const std::vector<DemoJob>& demo_jobs() {
   static const std::vector<DemoJob> jobs = {
@@ -155,17 +127,18 @@ const Calibration::Row* Calibration::find(const std::string& model, const std::s
   return row == rows.end() ? nullptr : &*row;
 }
 
-Seconds Calibration::loading(const std::string& way) const {
-  // Programs load more slowly beside plain jobs, which fill the links, than beside encoded ones:
-  // the kernel's work for packets counts as that of whoever runs.
-  const std::string beside = way == kDemoPlain ? "links" : "computation";
-  double sum = 0, count = 0;
-  for (const Load& load : loads) {
-    if (load.beside != beside) continue;
-    sum += load.loaded * load.percent / 100;
-    ++count;
-  }
-  return count > 0 ? sum / count : 0;
+Seconds Calibration::loading(double traffic) const {
+  const auto beside = [&](const char* what) {
+    double sum = 0, count = 0;
+    for (const Load& load : loads) {
+      if (load.beside != what) continue;
+      sum += load.loaded * load.percent / 100;
+      ++count;
+    }
+    return count > 0 ? sum / count : 0;
+  };
+  const Seconds quiet = beside("computation");
+  return quiet + traffic * (beside("links") - quiet);
 }
 
 Seconds Calibration::alone(const std::string& model, Seconds Row::*taken) const {
@@ -215,8 +188,16 @@ Seconds Calibration::on_link(const std::string& model, const std::string& way,
   return carried > 0 ? std::min(carried, all) : all;  // where nothing was counted
 }
 
+double Calibration::link_share(const std::string& model, const std::string& way,
+                               std::uint32_t workers, std::uint32_t nodes,
+                               double link_bytes_per_s) const {
+  if (workers < 2 || nodes < 2) return 0;
+  return on_link(model, way, workers, nodes, link_bytes_per_s) /
+         (compute(model) + exposed(model, way, workers, nodes));
+}
+
 Seconds Calibration::start(const std::string& model, const std::string& way, std::uint32_t workers,
-                           std::uint32_t nodes, double percent) const {
+                           std::uint32_t nodes, double percent, double traffic) const {
   Seconds meeting = 0;
   if (workers > 1) {
     // Pairs and fours were measured; others along the straight line through them.
@@ -229,7 +210,7 @@ Seconds Calibration::start(const std::string& model, const std::string& way, std
   }
   const Seconds ready =
       scaled(model, way, workers, nodes, [](const Row& row) { return row.ready; });
-  return (loading(way) + meeting + ready + alone(model, &Row::ready)) * 100 / percent;
+  return (loading(traffic) + meeting + ready + alone(model, &Row::ready)) * 100 / percent;
 }
 
 live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
@@ -299,62 +280,6 @@ Json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& pa
     }
   }
   return {{"work", job.batches}, {"rows", rows}};
-}
-
-Result<std::map<std::string, DemoExpectation>> demo_forecast(const DemoStyle& style,
-                                                             const DemoPark& park,
-                                                             const Calibration& calibration,
-                                                             const std::string& folder,
-                                                             double crash_share) {
-  auto cluster = parse_cluster_yaml({"demo", park.yaml()});
-  if (!cluster.ok()) return cluster.error();
-  const auto composition = parse_composition(style.policy, "demo");
-  if (!composition.ok()) return composition.error();
-  auto policy = assemble(*composition);
-  if (!policy.ok()) return policy.error();
-  Trace trace;
-  trace.tenants = {"default"};
-  for (const DemoJob& job : demo_jobs()) {
-    const live::JobSpec spec = demo_spec(job, style, park, folder);
-    const Seconds at = kDemoRound - kDemoLead + job.submit;
-    auto submission = live::make_submission(spec, *cluster, 0, {at, 0});
-    if (!submission.ok()) return submission.error();
-    const auto profile = live::profile_from_json(demo_profile(job, style, park, calibration));
-    if (!profile.ok()) return profile.error();
-    if (const Status s = live::apply_profile(*profile, spec, *submission); !s.ok()) {
-      return s.error();
-    }
-    TraceJob entry;
-    entry.truth.work = job.batches;
-    entry.truth.loading = start_of(job, style, park, calibration);
-    entry.submission = std::make_shared<const Submission>(std::move(*submission));
-    trace.jobs.push_back(std::move(entry));
-  }
-  SimRequest request;
-  request.cluster = &*cluster;
-  request.trace = &trace;
-  request.policy = policy->get();
-  request.options.restart_cost = kStopping;
-  request.options.checkpoint_interval = kCheckpointEvery;
-  const auto network = read_topology(
-      fmt::format("switch:hosts={},bandwidth={:.0f}b/s", park.nodes, park.link_bytes_per_s * 8));
-  if (!network.ok()) return network.error();
-  request.network = std::make_shared<const Topology>(*network);
-  request.options.record_timeline = true;
-  auto result = simulate(request);
-  if (!result.ok()) return result.error();
-  // Once more, with a crash of the victim after a share of its work.
-  request.options.faults.recorded = {
-      crash_of(kDemoVictim, crash_share, *result, trace.jobs[kDemoVictim].truth.loading, *cluster)};
-  result = simulate(request);
-  if (!result.ok()) return result.error();
-  std::map<std::string, DemoExpectation> expected;
-  for (std::size_t i = 0; i < result->records.size(); ++i) {
-    const JobRecord& record = result->records[i];
-    expected[demo_jobs()[i].name] = {record.first_start - record.submit, record.end - record.submit,
-                                     record.restarts};
-  }
-  return expected;
 }
 
 }  // namespace weft

@@ -69,8 +69,10 @@ struct Calibration {
 
   static Result<Calibration> from_json(const nlohmann::json& json);
   // What a worker's process takes beside its steps, on a device of which it has `percent`.
+  // `traffic`: how much others fill their links meanwhile, from 0 to 1. The kernel's work for their
+  // packets counts as that of whoever runs, so programs load more slowly beside it.
   Seconds start(const std::string& model, const std::string& way, std::uint32_t workers,
-                std::uint32_t nodes, double percent) const;
+                std::uint32_t nodes, double percent, double traffic) const;
   // Of a step on a whole device: computation, and what sending adds to it. Workers on `nodes`
   // nodes.
   Seconds compute(const std::string& model) const;
@@ -79,10 +81,12 @@ struct Calibration {
                   std::uint32_t nodes, double link_bytes_per_s) const;
   Seconds exposed(const std::string& model, const std::string& way, std::uint32_t workers,
                   std::uint32_t nodes) const;
+  // The part of a step in which its link is in use.
+  double link_share(const std::string& model, const std::string& way, std::uint32_t workers,
+                    std::uint32_t nodes, double link_bytes_per_s) const;
 
  private:
-  // On a whole device, beside jobs that exchange gradients in this way.
-  Seconds loading(const std::string& way) const;
+  Seconds loading(double traffic) const;  // on a whole device
   // Of one worker by itself.
   Seconds alone(const std::string& model, Seconds Row::*taken) const;
   const Row* find(const std::string& model, const std::string& way, int ranks, int nodes) const;
@@ -106,19 +110,10 @@ live::JobSpec demo_spec(const DemoJob& job, const DemoStyle& style, const DemoPa
 nlohmann::json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& park,
                             const Calibration& calibration);
 
-// What is expected of a job, in seconds from its submission.
-struct DemoExpectation {
-  Seconds start = 0, end = 0;
-  std::uint32_t restarts = 0;
-};
-// Of every job, by simulating the run with the same policy on the same cluster: profiles from the
-// calibration, links shared by who uses them, a crash of the victim: when is not known, so it is
-// taken to have done half of its work.
-Result<std::map<std::string, DemoExpectation>> demo_forecast(const DemoStyle& style,
-                                                             const DemoPark& park,
-                                                             const Calibration& calibration,
-                                                             const std::string& folder,
-                                                             double crash_share = 0.5);
+// How a way is run: where only Weft's runtime is paced, plain jobs run on it.
+std::string run_as(const std::string& way, const DemoPark& park);
+// The least number of nodes that so many workers need.
+std::uint32_t nodes_of(std::uint32_t workers, const DemoPark& park);
 
 // Rounds of the policies that decide in rounds, and how long before one the first job is submitted.
 inline constexpr Seconds kDemoRound = 1, kDemoLead = 0.15;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "demo_forecast.h"
 #include "demo_report.h"
 #include "live/job/profile.h"
 #include "live/job/submission.h"
@@ -63,15 +64,14 @@ TEST(DemoPlan, LargerGroupsFollowWhatFourTook) {
 
 TEST(DemoPlan, AStartIsLoadingMeetingAndTheFirstParameters) {
   const Calibration c = measured();
-  EXPECT_NEAR(c.start("small", "ddp", 1, 1, 100), 5.5 + 0.25, 1e-9);  // halves count as halves
-  EXPECT_NEAR(c.start("small", "ddp", 1, 1, 50), 11 + 0.5, 1e-9);
-  // Beside jobs that send little, as beside those that compute.
-  EXPECT_NEAR(c.start("small", "int8/bsp", 1, 1, 100), 4.75, 1e-9);
-  EXPECT_NEAR(c.start("small", "int8/bsp", 1, 1, 25), 19, 1e-9);
-  EXPECT_NEAR(c.start("medium", "ddp", 2, 1, 100), 5.75 + 0.1 + 0.02, 1e-9);
-  EXPECT_NEAR(c.start("medium", "ddp", 2, 2, 100), 5.75 + 0.1 + 0.35, 1e-9);
-  EXPECT_NEAR(c.start("medium", "int8/bsp", 3, 2, 100), 4.75 + 0.5 + 0.35, 1e-9);
-  EXPECT_NEAR(c.start("large", "none/bsp", 4, 2, 100), 4.75 + 0.8 + 0.82, 1e-9);
+  EXPECT_NEAR(c.start("small", "ddp", 1, 1, 100, 0), 4.5 + 0.25, 1e-9);
+  // Beside full links, where halves of devices count as halves.
+  EXPECT_NEAR(c.start("small", "ddp", 1, 1, 100, 1), 5.5 + 0.25, 1e-9);
+  EXPECT_NEAR(c.start("small", "ddp", 1, 1, 50, 0.5), 10 + 0.5, 1e-9);
+  EXPECT_NEAR(c.start("medium", "ddp", 2, 1, 100, 0), 4.75 + 0.1 + 0.02, 1e-9);
+  EXPECT_NEAR(c.start("medium", "ddp", 2, 2, 100, 0), 4.75 + 0.1 + 0.35, 1e-9);
+  EXPECT_NEAR(c.start("medium", "int8/bsp", 3, 2, 100, 0), 4.75 + 0.5 + 0.35, 1e-9);
+  EXPECT_NEAR(c.start("large", "none/bsp", 4, 2, 100, 0), 4.75 + 0.8 + 0.82, 1e-9);
 }
 
 TEST(DemoPlan, ACalibrationIsReadAsRanksWriteIt) {
@@ -81,7 +81,7 @@ TEST(DemoPlan, ACalibrationIsReadAsRanksWriteIt) {
     "rows": [{"model": "small", "way": "alone", "ranks": 1, "nodes": 1, "step_s": 0.07,
               "ready_s": 0.01, "link_bytes": 5}]})"));
   ASSERT_TRUE(read.ok()) << read.error().text();
-  EXPECT_NEAR(read->start("small", "ddp", 1, 1, 100), 6.01, 1e-9);
+  EXPECT_NEAR(read->start("small", "ddp", 1, 1, 100, 1), 6.01, 1e-9);
   EXPECT_NEAR(read->compute("small"), 0.07, 1e-9);
   EXPECT_FALSE(Calibration::from_json(nlohmann::json::parse(R"({"loads": [{}]})")).ok());
 }
@@ -97,6 +97,8 @@ TEST(DemoPlan, OnlyWhatLinksCarriedMeetsOtherJobs) {
   }
   EXPECT_NEAR(c.on_link("large", "int8/bsp", 2, 2, kLink), 0.05, 1e-9);
   EXPECT_NEAR(c.on_link("large", "int8/bsp", 4, 2, kLink), 0.1, 1e-9);
+  EXPECT_NEAR(c.link_share("large", "int8/bsp", 2, 2, kLink), 0.05 / (0.1 + 0.82 * 0.3), 1e-9);
+  EXPECT_EQ(c.link_share("large", "int8/bsp", 2, 1, kLink), 0);
   EXPECT_GT(c.on_link("medium", "int8/bsp", 3, 2, kLink), 0.05);
   EXPECT_LT(c.on_link("medium", "int8/bsp", 3, 2, kLink), 0.1);
 }

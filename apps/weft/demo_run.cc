@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "demo_forecast.h"
 #include "live/http/poll.h"
 #include "live/job/job_json.h"
 #include "live/store/notes.h"
@@ -60,10 +61,11 @@ class Run {
     for (const auto& [job, of] : *expected) {
       jobs[job] = {{"start_s", of.start}, {"end_s", of.end}, {"restarts", of.restarts}};
     }
-    const Json note = {{"run", style_.name},
-                       {"jobs", jobs},
-                       {"a worker starts in s", calibration_.start("small", kDemoPlain, 1, 1, 100)},
-                       {"a rank dies in", demo_jobs()[kDemoVictim].name}};
+    const Json note = {
+        {"run", style_.name},
+        {"jobs", jobs},
+        {"a worker starts in s", calibration_.start("small", kDemoPlain, 1, 1, 100, 0)},
+        {"a rank dies in", demo_jobs()[kDemoVictim].name}};
     const auto kept = cluster_.ask("POST", "/v1/notes", {{"name", kNote}, {"text", note.dump()}});
     if (!kept.ok()) return kept.error();
     return {};

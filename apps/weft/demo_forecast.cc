@@ -1,0 +1,205 @@
+#include "demo_forecast.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "fabric/topology.h"
+#include "live/job/profile.h"
+#include "live/job/submission.h"
+#include "model/cluster_yaml.h"
+#include "policy/composition.h"
+#include "sim/engine.h"
+
+namespace weft {
+namespace {
+
+constexpr Seconds kCheckpointEvery = 3;  // of demo_training.py
+constexpr Seconds kNoticed = 0.05;       // a crash
+constexpr Seconds kStopping = 0.5;       // a checkpoint and the way out
+constexpr int kPasses = 3;               // until loading follows from what runs beside it
+constexpr int kLooks = 16;               // at the traffic while a program loads
+
+// One run of a job on its devices.
+struct Stay {
+  JobId job = kNoJob;
+  Seconds from = 0, to = 0;
+  std::set<NodeId> nodes;
+};
+
+class Forecast {
+ public:
+  Forecast(const DemoStyle& style, const DemoPark& park, const Calibration& calibration)
+      : style_(style), park_(park), calibration_(calibration) {}
+
+  Status prepare(const std::string& folder) {
+    auto cluster = parse_cluster_yaml({"demo", park_.yaml()});
+    if (!cluster.ok()) return cluster.error();
+    cluster_ = std::move(*cluster);
+    const auto composition = parse_composition(style_.policy, "demo");
+    if (!composition.ok()) return composition.error();
+    auto policy = assemble(*composition);
+    if (!policy.ok()) return policy.error();
+    policy_ = std::move(*policy);
+    const auto network = read_topology(fmt::format("switch:hosts={},bandwidth={:.0f}b/s",
+                                                   park_.nodes, park_.link_bytes_per_s * 8));
+    if (!network.ok()) return network.error();
+    network_ = std::make_shared<const Topology>(*network);
+    trace_.tenants = {"default"};
+    for (const DemoJob& job : demo_jobs()) {
+      if (const Status s = add(job, folder); !s.ok()) return s;
+    }
+    return {};
+  }
+
+  // How long each job loads follows from who sends meanwhile, and that from a forecast.
+  Result<RunResult> run(double crash_share) {
+    std::vector<double> traffic(demo_jobs().size(), 0);
+    Result<RunResult> result = RunResult{};
+    for (int pass = 0; pass < kPasses; ++pass) {
+      for (JobId job = 0; job < traffic.size(); ++job) {
+        trace_.jobs[job].truth.loading = start_of(job, traffic[job]);
+      }
+      result = simulated({});
+      if (!result.ok()) return result;
+      result = simulated({crash_of(kDemoVictim, crash_share, *result)});
+      if (!result.ok()) return result;
+      traffic = traffic_at_starts(*result);
+    }
+    return result;
+  }
+
+ private:
+  Status add(const DemoJob& job, const std::string& folder) {
+    const live::JobSpec spec = demo_spec(job, style_, park_, folder);
+    const Seconds at = kDemoRound - kDemoLead + job.submit;
+    auto submission = live::make_submission(spec, cluster_, 0, {at, 0});
+    if (!submission.ok()) return submission.error();
+    const auto profile = live::profile_from_json(demo_profile(job, style_, park_, calibration_));
+    if (!profile.ok()) return profile.error();
+    if (const Status s = live::apply_profile(*profile, spec, *submission); !s.ok()) return s;
+    TraceJob entry;
+    entry.truth.work = job.batches;
+    entry.submission = std::make_shared<const Submission>(std::move(*submission));
+    trace_.jobs.push_back(std::move(entry));
+    return {};
+  }
+
+  Seconds start_of(JobId id, double traffic) const {
+    const DemoJob& job = demo_jobs()[id];
+    return calibration_.start(job.model, run_as(style_.ways.front(), park_), job.workers,
+                              nodes_of(job.workers, park_), job.percent, traffic);
+  }
+
+  Result<RunResult> simulated(std::vector<Outage> crashes) const {
+    SimRequest request;
+    request.cluster = &cluster_;
+    request.trace = &trace_;
+    request.policy = policy_.get();
+    request.network = network_;
+    request.options.restart_cost = kStopping;
+    request.options.checkpoint_interval = kCheckpointEvery;
+    request.options.record_timeline = true;
+    request.options.faults.recorded = std::move(crashes);
+    return simulate(request);
+  }
+
+  // One of the job's devices fails, and is there again when the crash has been noticed.
+  Outage crash_of(JobId job, double share, const RunResult& run) const {
+    const JobRecord& record = run.records[job];
+    const Seconds ready = record.first_start + trace_.jobs[job].truth.loading;
+    Outage crash;
+    crash.at = ready + (record.end - ready) * share;
+    crash.duration = kNoticed;
+    for (const Span& span : run.timeline) {
+      if (span.job == job && span.from <= crash.at && crash.at < span.to) {
+        crash.device = span.device;
+      }
+    }
+    crash.node = cluster_.node_of(crash.device == kNoDevice ? 0 : crash.device);
+    return crash;
+  }
+
+  std::vector<Stay> stays_of(const RunResult& run) const {
+    std::map<std::pair<JobId, Seconds>, Stay> stays;
+    for (const Span& span : run.timeline) {
+      Stay& stay = stays[{span.job, span.from}];
+      stay.job = span.job;
+      stay.from = span.from;
+      stay.to = span.to;
+      stay.nodes.insert(cluster_.node_of(span.device));
+    }
+    std::vector<Stay> all;
+    for (auto& [key, stay] : stays) all.push_back(std::move(stay));
+    return all;
+  }
+
+  // How much of its links the job fills while it trains, by the way of its menu that is fastest.
+  double link_share(const Stay& stay) const {
+    const DemoJob& job = demo_jobs()[stay.job];
+    const auto nodes = static_cast<std::uint32_t>(stay.nodes.size());
+    const auto exposed = [&](const std::string& way) {
+      return calibration_.exposed(job.model, run_as(way, park_), job.workers, nodes);
+    };
+    const std::string way = *std::min_element(
+        style_.ways.begin(), style_.ways.end(),
+        [&](const std::string& a, const std::string& b) { return exposed(a) < exposed(b); });
+    return calibration_.link_share(job.model, run_as(way, park_), job.workers, nodes,
+                                   park_.link_bytes_per_s);
+  }
+
+  // Of every job: how much others fill their links while it loads, the mean over its starts.
+  std::vector<double> traffic_at_starts(const RunResult& run) const {
+    const std::vector<Stay> stays = stays_of(run);
+    std::vector<double> sum(demo_jobs().size(), 0), starts(demo_jobs().size(), 0);
+    for (const Stay& mine : stays) {
+      const Seconds loading = trace_.jobs[mine.job].truth.loading;
+      double seen = 0;
+      for (int look = 0; look < kLooks; ++look) {
+        const Seconds at = mine.from + loading * (look + 0.5) / kLooks;
+        double most = 0;
+        for (const Stay& other : stays) {
+          const Seconds sends_from = other.from + trace_.jobs[other.job].truth.loading;
+          if (other.job == mine.job || at < sends_from || at >= other.to) continue;
+          most = std::max(most, link_share(other));
+        }
+        seen += most / kLooks;
+      }
+      sum[mine.job] += seen;
+      ++starts[mine.job];
+    }
+    for (std::size_t job = 0; job < sum.size(); ++job) sum[job] /= std::max(1.0, starts[job]);
+    return sum;
+  }
+
+  const DemoStyle& style_;
+  const DemoPark& park_;
+  const Calibration& calibration_;
+  Cluster cluster_;
+  std::unique_ptr<Policy> policy_;
+  std::shared_ptr<const Topology> network_;
+  Trace trace_;
+};
+
+}  // namespace
+
+Result<std::map<std::string, DemoExpectation>> demo_forecast(const DemoStyle& style,
+                                                             const DemoPark& park,
+                                                             const Calibration& calibration,
+                                                             const std::string& folder,
+                                                             double crash_share) {
+  Forecast forecast(style, park, calibration);
+  if (const Status s = forecast.prepare(folder); !s.ok()) return s.error();
+  const auto result = forecast.run(crash_share);
+  if (!result.ok()) return result.error();
+  std::map<std::string, DemoExpectation> expected;
+  for (std::size_t i = 0; i < result->records.size(); ++i) {
+    const JobRecord& record = result->records[i];
+    expected[demo_jobs()[i].name] = {record.first_start - record.submit, record.end - record.submit,
+                                     record.restarts};
+  }
+  return expected;
+}
+
+}  // namespace weft
