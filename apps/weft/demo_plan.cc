@@ -261,13 +261,14 @@ Json demo_profile(const DemoJob& job, const DemoStyle& style, const DemoPark& pa
       const Seconds packed = calibration.exposed(job.model, as, workers, nodes);
       const Seconds spread = calibration.exposed(job.model, as, workers, workers);
       // For the model of jobs that share links. There, a job that sends meets others on its link
-      // all the time; here it does only while they send, for which its own share of time is taken.
+      // all the time; here it does only while they send, for which the share of time is taken in
+      // which it sends itself when it has half of the link.
       const std::uint32_t across = nodes > 1 ? nodes : workers;
       const Seconds whole = compute + (nodes > 1 ? packed : spread);
       const Seconds sends =
           workers < 2 ? 0
                       : calibration.on_link(job.model, as, workers, across, park.link_bytes_per_s);
-      const Seconds meets = sends * sends / whole;
+      const Seconds meets = sends * 2 * sends / (whole + sends);
       rows.push_back(
           {{"workers", workers},
            {"codec", codec},

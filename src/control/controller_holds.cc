@@ -81,17 +81,21 @@ void Controller::lost(const Event& event) {
   JobState& job = state_.jobs[event.job];
   const Pursuit& pursuit = dispatch_.pursuit(event.job);
   if (stale(event) || pursuit.standing == Standing::kIdle) return;
+  const auto is_on_it = [&](const DeviceShare& share) {
+    return state_.cluster().node_of(share.device) == event.node;
+  };
+  // It was leaving that node anyway, and does so the sooner.
+  if (pursuit.standing == Standing::kResizing && job.phase == Phase::kPlaced &&
+      std::none_of(job.held.devices.begin(), job.held.devices.end(), is_on_it)) {
+    return;
+  }
   Allocation left;
   const bool serves = job.spec->kind == WorkloadKind::kService;
   const std::uint32_t each = event.number > 0 ? event.number : job.spec->requested().devices;
   const std::vector<DeviceShare>& had = job.held.devices;
   for (size_t first = 0; first + each <= had.size(); first += each) {
     const auto begin = had.begin() + static_cast<std::ptrdiff_t>(first), end = begin + each;
-    if (std::any_of(begin, end, [&](const DeviceShare& share) {
-          return state_.cluster().node_of(share.device) == event.node;
-        })) {
-      continue;
-    }
+    if (std::any_of(begin, end, is_on_it)) continue;
     left.devices.insert(left.devices.end(), begin, end);
   }
   left.configuration = job.held.configuration;

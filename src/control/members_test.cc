@@ -154,6 +154,24 @@ TEST_F(MembersTest, ALossInTheMiddleOfAChangeIsARestart) {
   EXPECT_EQ(executor_.last().kind, CommandKind::kStop);
 }
 
+// The policy heard that the node is out of service before it heard of the loss.
+TEST_F(MembersTest, ALossOfWhatIsBeingLeftChangesNothing) {
+  const JobId id = run_on(on({0, 1, 2, 3}));
+  decide([&](Draft& draft) { draft.move(id, on({0, 1})); });
+  const SentCommand resize = executor_.last();
+  const std::size_t before = sent();
+  Event lost = about_job(EventKind::kLost, id, resize.epoch);
+  lost.node = 1;
+  lost.number = 1;
+  tell(lost);
+  EXPECT_EQ(standing(id), Standing::kResizing);
+  answer(resize);
+  EXPECT_EQ(sent(), before);
+  EXPECT_EQ(standing(id), Standing::kRunning);
+  EXPECT_EQ(job(id).held, on({0, 1}));
+  EXPECT_EQ(job(id).restarts, 0);
+}
+
 TEST(Elasticity, IsKeptInTheByteThatWasThereBefore) {
   for (const auto& [elastic, in_place] :
        {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {

@@ -117,6 +117,7 @@ TEST(OpenApi, AnswersAreAsItSays) {
   answers.expect(202, "POST", "/v1/jobs/{job}/signal", "/v1/jobs/one/signal?number=18");
   answers.expect(200, "GET", "/v1/usage", "/v1/usage?last=3600");
   answers.expect(200, "POST", "/v1/jobs/{job}/cancel", "/v1/jobs/one/cancel");
+  ASSERT_TRUE(up.comes_to("one", "cancelled"));
   answers.expect(409, "POST", "/v1/jobs/{job}/cancel", "/v1/jobs/one/cancel");
   answers.expect(409, "POST", "/v1/jobs/{job}/exec", "/v1/jobs/one/exec",
                  R"({"command": ["true"]})");

@@ -255,10 +255,10 @@ TEST_F(ResizeOnTwoNodes, ALostNodeTakesItsRanksAlone) {
     return std::any_of(all.begin(), all.end(), joined);
   })) << up_.weft("events").out;
   const std::set<pid_t> again = counting(2);
-  for (const Line& line : lines()) {
-    EXPECT_TRUE(line.rank != 0 || again.contains(line.process)) << "it goes on";
-  }
-  EXPECT_EQ(up_.ask("GET", "/v1/jobs/" + job)["restarts"], 0);
+  // Which rank was on which node is not said: numbers are given as ranks come.
+  EXPECT_EQ(std::count_if(two.begin(), two.end(), [&](pid_t p) { return again.contains(p); }), 1)
+      << "the other goes on";
+  EXPECT_EQ(up_.ask("GET", "/v1/jobs/" + job)["restarts"], 0) << up_.weft("events").out;
   expect_one_epoch();
   expect_replay();
 }
@@ -267,7 +267,7 @@ TEST_F(ResizeOnTwoNodes, WithoutTheFirstNodeAllOfItIsRestarted) {
   const std::string job = count("in_place", 2, "on_controller_loss: stop\n");
   ASSERT_EQ(counting(2).size(), 2u);
   fence(0);
-  EXPECT_TRUE(wait_until([&] { return lines().back().epoch == 2; })) << up_.weft("events").out;
+  EXPECT_TRUE(wait_until([&] { return lines().back().epoch >= 2; })) << up_.weft("events").out;
   // It may be under way to both nodes again, by another restart: the first is a new one then.
   EXPECT_TRUE(up_.comes_to(job, "running")) << up_.weft("events").out;
   expect_replay();
