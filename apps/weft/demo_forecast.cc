@@ -18,14 +18,19 @@ namespace {
 constexpr Seconds kCheckpointEvery = 3;  // of demo_training.py
 constexpr Seconds kNoticed = 0.05;       // a crash
 constexpr Seconds kStopping = 0.5;       // a checkpoint and the way out
-constexpr int kPasses = 3;               // until loading follows from what runs beside it
-constexpr int kLooks = 16;               // at the traffic while a program loads
+constexpr int kPasses = 3;               // until times follow from what runs beside
+constexpr int kLooks = 16;               // at the traffic beside a job
 
 // One run of a job on its devices.
 struct Stay {
   JobId job = kNoJob;
   Seconds from = 0, to = 0;
   std::set<NodeId> nodes;
+};
+
+// How much others fill their links, from 0 to 1, while a job loads and while it trains.
+struct Traffic {
+  double loading = 0, training = 0;
 };
 
 class Forecast {
@@ -53,19 +58,22 @@ class Forecast {
     return {};
   }
 
-  // How long each job loads follows from who sends meanwhile, and that from a forecast.
+  // How long each job loads and computes follows from who sends meanwhile, and that from a
+  // forecast.
   Result<RunResult> run(double crash_share) {
-    std::vector<double> traffic(demo_jobs().size(), 0);
+    std::vector<Traffic> beside(demo_jobs().size());
     Result<RunResult> result = RunResult{};
     for (int pass = 0; pass < kPasses; ++pass) {
-      for (JobId job = 0; job < traffic.size(); ++job) {
-        trace_.jobs[job].truth.loading = start_of(job, traffic[job]);
+      for (JobId job = 0; job < beside.size(); ++job) {
+        Truth& truth = trace_.jobs[job].truth;
+        truth.loading = start_of(job, beside[job].loading);
+        truth.work = demo_jobs()[job].batches * slowed(job, beside[job].training);
       }
       result = simulated({});
       if (!result.ok()) return result;
       result = simulated({crash_of(kDemoVictim, crash_share, *result)});
       if (!result.ok()) return result;
-      traffic = traffic_at_starts(*result);
+      beside = traffic_beside(*result);
     }
     return result;
   }
@@ -80,7 +88,6 @@ class Forecast {
     if (!profile.ok()) return profile.error();
     if (const Status s = live::apply_profile(*profile, spec, *submission); !s.ok()) return s;
     TraceJob entry;
-    entry.truth.work = job.batches;
     entry.submission = std::make_shared<const Submission>(std::move(*submission));
     trace_.jobs.push_back(std::move(entry));
     return {};
@@ -135,42 +142,68 @@ class Forecast {
     return all;
   }
 
-  // How much of its links the job fills while it trains, by the way of its menu that is fastest.
-  double link_share(const Stay& stay) const {
-    const DemoJob& job = demo_jobs()[stay.job];
-    const auto nodes = static_cast<std::uint32_t>(stay.nodes.size());
+  // The way of the job's menu that is fastest on so many nodes.
+  std::string way_of(const DemoJob& job, std::uint32_t nodes) const {
     const auto exposed = [&](const std::string& way) {
       return calibration_.exposed(job.model, run_as(way, park_), job.workers, nodes);
     };
-    const std::string way = *std::min_element(
-        style_.ways.begin(), style_.ways.end(),
-        [&](const std::string& a, const std::string& b) { return exposed(a) < exposed(b); });
-    return calibration_.link_share(job.model, run_as(way, park_), job.workers, nodes,
+    return run_as(*std::min_element(style_.ways.begin(), style_.ways.end(),
+                                    [&](const std::string& a, const std::string& b) {
+                                      return exposed(a) < exposed(b);
+                                    }),
+                  park_);
+  }
+
+  // By how much steps take longer beside so much traffic: their computation does.
+  double slowed(JobId id, double traffic) const {
+    const DemoJob& job = demo_jobs()[id];
+    const std::uint32_t nodes = nodes_of(job.workers, park_);
+    const Seconds computes = calibration_.compute(job.model),
+                  sends = calibration_.exposed(job.model, way_of(job, nodes), job.workers, nodes);
+    return 1 + traffic * (calibration_.slowdown() - 1) * computes / (computes + sends);
+  }
+
+  // How much of its links the job fills while it trains.
+  double link_share(const Stay& stay) const {
+    const DemoJob& job = demo_jobs()[stay.job];
+    const auto nodes = static_cast<std::uint32_t>(stay.nodes.size());
+    return calibration_.link_share(job.model, way_of(job, nodes), job.workers, nodes,
                                    park_.link_bytes_per_s);
   }
 
-  // Of every job: how much others fill their links while it loads, the mean over its starts.
-  std::vector<double> traffic_at_starts(const RunResult& run) const {
-    const std::vector<Stay> stays = stays_of(run);
-    std::vector<double> sum(demo_jobs().size(), 0), starts(demo_jobs().size(), 0);
-    for (const Stay& mine : stays) {
-      const Seconds loading = trace_.jobs[mine.job].truth.loading;
-      double seen = 0;
-      for (int look = 0; look < kLooks; ++look) {
-        const Seconds at = mine.from + loading * (look + 0.5) / kLooks;
-        double most = 0;
-        for (const Stay& other : stays) {
-          const Seconds sends_from = other.from + trace_.jobs[other.job].truth.loading;
-          if (other.job == mine.job || at < sends_from || at >= other.to) continue;
-          most = std::max(most, link_share(other));
-        }
-        seen += most / kLooks;
+  // How much others than the job fill their links in this time.
+  double traffic(const std::vector<Stay>& stays, JobId job, Seconds from, Seconds to) const {
+    double seen = 0;
+    for (int look = 0; look < kLooks; ++look) {
+      const Seconds at = from + (to - from) * (look + 0.5) / kLooks;
+      double most = 0;
+      for (const Stay& other : stays) {
+        const Seconds sends_from = other.from + trace_.jobs[other.job].truth.loading;
+        if (other.job == job || at < sends_from || at >= other.to) continue;
+        most = std::max(most, link_share(other));
       }
-      sum[mine.job] += seen;
-      ++starts[mine.job];
+      seen += most / kLooks;
     }
-    for (std::size_t job = 0; job < sum.size(); ++job) sum[job] /= std::max(1.0, starts[job]);
-    return sum;
+    return seen;
+  }
+
+  // Beside every job, the mean over its starts.
+  std::vector<Traffic> traffic_beside(const RunResult& run) const {
+    const std::vector<Stay> stays = stays_of(run);
+    std::vector<Traffic> beside(demo_jobs().size());
+    std::vector<double> starts(demo_jobs().size(), 0);
+    for (const Stay& stay : stays) {
+      const Seconds trains_from = stay.from + trace_.jobs[stay.job].truth.loading;
+      beside[stay.job].loading += traffic(stays, stay.job, stay.from, trains_from);
+      beside[stay.job].training +=
+          traffic(stays, stay.job, trains_from, std::max(trains_from, stay.to));
+      ++starts[stay.job];
+    }
+    for (std::size_t job = 0; job < beside.size(); ++job) {
+      beside[job].loading /= std::max(1.0, starts[job]);
+      beside[job].training /= std::max(1.0, starts[job]);
+    }
+    return beside;
   }
 
   const DemoStyle& style_;

@@ -141,6 +141,10 @@ Seconds Calibration::loading(double traffic) const {
   return quiet + traffic * (beside("links") - quiet);
 }
 
+double Calibration::slowdown() const {
+  return loading(0) > 0 ? std::max(1.0, loading(1) / loading(0)) : 1;
+}
+
 Seconds Calibration::alone(const std::string& model, Seconds Row::*taken) const {
   // The same on every device: the mean of those that measured it.
   double sum = 0, count = 0;

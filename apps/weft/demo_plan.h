@@ -69,8 +69,7 @@ struct Calibration {
 
   static Result<Calibration> from_json(const nlohmann::json& json);
   // What a worker's process takes beside its steps, on a device of which it has `percent`.
-  // `traffic`: how much others fill their links meanwhile, from 0 to 1. The kernel's work for their
-  // packets counts as that of whoever runs, so programs load more slowly beside it.
+  // `traffic`: how much others fill their links meanwhile, from 0 to 1.
   Seconds start(const std::string& model, const std::string& way, std::uint32_t workers,
                 std::uint32_t nodes, double percent, double traffic) const;
   // Of a step on a whole device: computation, and what sending adds to it. Workers on `nodes`
@@ -81,6 +80,9 @@ struct Calibration {
                   std::uint32_t nodes, double link_bytes_per_s) const;
   Seconds exposed(const std::string& model, const std::string& way, std::uint32_t workers,
                   std::uint32_t nodes) const;
+  // By how much computation takes longer beside full links: the kernel's work for packets counts as
+  // that of whoever runs.
+  double slowdown() const;
   // The part of a step in which its link is in use.
   double link_share(const std::string& model, const std::string& way, std::uint32_t workers,
                     std::uint32_t nodes, double link_bytes_per_s) const;

@@ -68,6 +68,7 @@ TEST(DemoPlan, AStartIsLoadingMeetingAndTheFirstParameters) {
   // Beside full links, where halves of devices count as halves.
   EXPECT_NEAR(c.start("small", "ddp", 1, 1, 100, 1), 5.5 + 0.25, 1e-9);
   EXPECT_NEAR(c.start("small", "ddp", 1, 1, 50, 0.5), 10 + 0.5, 1e-9);
+  EXPECT_NEAR(c.slowdown(), 5.5 / 4.5, 1e-9);
   EXPECT_NEAR(c.start("medium", "ddp", 2, 1, 100, 0), 4.75 + 0.1 + 0.02, 1e-9);
   EXPECT_NEAR(c.start("medium", "ddp", 2, 2, 100, 0), 4.75 + 0.1 + 0.35, 1e-9);
   EXPECT_NEAR(c.start("medium", "int8/bsp", 3, 2, 100, 0), 4.75 + 0.5 + 0.35, 1e-9);

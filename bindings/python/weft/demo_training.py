@@ -40,6 +40,7 @@ ALONE = "alone"
 # A processor's share comes in slices of a tenth of a second, as long as a step: a measurement takes as
 # many whole periods as fill this time.
 MEASURED_S, MOST_STEPS = 1.5, 16
+LINK_BYTES_MORE = 35_000_000  # about six seconds of a link
 # What ranks without work of their own are beside, by the phase of the calibration.
 BESIDE = {1: "computation", 2: "links"}
 PATIENCE_S = 60.0
@@ -202,10 +203,13 @@ def calibrate(path: str, ways: List[str]) -> None:
     met = meetings(rank)
     meet("weft", rank, int(os.environ["WORLD_SIZE"]))
     names = list(MODELS)
+    whole = [way for way in ways if way in (PLAIN, "none/bsp")]  # gradients, which fill the links
+    encoded = [way for way in ways if way not in whole]
     phases = [
         [([each], [names[each % len(names)]], [ALONE]) for each in range(8)],
         [([0, 1], ["small"], ways), ([2, 3], ["medium"], ways), ([4, 5], ["large"], ways)],
-        [([0, 2], ["large"], ways), ([4, 6], ["small", "medium"], ways)],
+        [([0, 2], ["large"], whole), ([4, 6], ["small", "medium"], whole)],
+        [([0, 2], ["large"], encoded), ([4, 6], ["small", "medium"], encoded)],
         [([0, 1, 2, 3], ["large"], ways), ([4, 5, 6, 7], ["small"], ways)],
     ]
     rows: List[Dict[str, Any]] = []
@@ -221,6 +225,8 @@ def calibrate(path: str, ways: List[str]) -> None:
                 for way in chosen:
                     gloo, own = groups.get(tuple(ranks), (None, None))
                     rows.append(measured(name, way, ranks, gloo if way == PLAIN else own))
+            if BESIDE.get(number) == "links":
+                go_on(models[-1], gloo)
         if number in BESIDE and not mine:
             loads.append(probed(BESIDE[number], 2 if BESIDE[number] == "links" and rank > 3 else 1))
         dist.barrier()
@@ -233,6 +239,13 @@ def calibrate(path: str, ways: List[str]) -> None:
         with open(path + ".new", "w") as out:
             json.dump(report, out)
         os.replace(path + ".new", path)
+
+
+def go_on(name: str, group: Any) -> None:
+    """Fills the links until programs that load beside it are there."""
+    job = Job(name, PLAIN, group)
+    for number in range(LINK_BYTES_MORE // (4 * sum(p.numel() for p in job.plain.parameters()))):
+        job.step(number)
 
 
 def measured(name: str, way: str, ranks: List[int], group: Optional[Any]) -> Dict[str, Any]:
