@@ -80,8 +80,8 @@ struct Calibration {
                   std::uint32_t nodes, double link_bytes_per_s) const;
   Seconds exposed(const std::string& model, const std::string& way, std::uint32_t workers,
                   std::uint32_t nodes) const;
-  // By how much computation takes longer beside full links: the kernel's work for packets counts as
-  // that of whoever runs.
+  // By how much computation takes longer beside full links, as loading does. Likely the kernel's
+  // work for packets counts as that of whoever runs; that was not tested by itself.
   double slowdown() const;
   // The part of a step in which its link is in use.
   double link_share(const std::string& model, const std::string& way, std::uint32_t workers,
