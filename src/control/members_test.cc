@@ -107,6 +107,14 @@ TEST_F(MembersTest, AFailedOneGivesEverythingBack) {
   EXPECT_EQ(controller_.state().ledger.free_whole_total(), 4u);
 }
 
+// The ranks there, of one device each, are gone.
+Event lost_rank(JobId id, std::uint32_t epoch, NodeId node) {
+  Event lost = about_job(EventKind::kLost, id, epoch);
+  lost.node = node;
+  lost.number = 1;
+  return lost;
+}
+
 TEST_F(MembersTest, WhatIsLeftAfterALossGoesOnIfItCan) {
   const struct {
     const char* what;
@@ -121,10 +129,7 @@ TEST_F(MembersTest, WhatIsLeftAfterALossGoesOnIfItCan) {
   for (const auto& row : kRows) {
     const JobId id = run_on(row.from);
     const std::size_t before = sent();
-    Event lost = about_job(EventKind::kLost, id, executor_.last().epoch);
-    lost.node = row.node;
-    lost.number = 1;
-    tell(lost);
+    tell(lost_rank(id, executor_.last().epoch, row.node));
     if (row.left.empty()) {
       EXPECT_EQ(executor_.last().kind, CommandKind::kStop) << row.what;
       EXPECT_EQ(job(id).phase, Phase::kWaiting) << row.what;
@@ -145,10 +150,7 @@ TEST_F(MembersTest, ALossInTheMiddleOfAChangeIsARestart) {
   const JobId id = run_on(on({0, 2}));
   decide([&](Draft& draft) { draft.move(id, on({0, 1, 2, 3})); });
   const SentCommand resize = executor_.last();
-  Event lost = about_job(EventKind::kLost, id, resize.epoch);
-  lost.node = 1;
-  lost.number = 1;
-  tell(lost);
+  tell(lost_rank(id, resize.epoch, 1));
   EXPECT_EQ(standing(id), Standing::kResizing);
   answer(resize);
   EXPECT_EQ(executor_.last().kind, CommandKind::kStop);
@@ -160,10 +162,7 @@ TEST_F(MembersTest, ALossOfWhatIsBeingLeftChangesNothing) {
   decide([&](Draft& draft) { draft.move(id, on({0, 1})); });
   const SentCommand resize = executor_.last();
   const std::size_t before = sent();
-  Event lost = about_job(EventKind::kLost, id, resize.epoch);
-  lost.node = 1;
-  lost.number = 1;
-  tell(lost);
+  tell(lost_rank(id, resize.epoch, 1));
   EXPECT_EQ(standing(id), Standing::kResizing);
   answer(resize);
   EXPECT_EQ(sent(), before);
