@@ -4,8 +4,7 @@
 #include <map>
 #include <memory>
 
-#include "runtime/compress/automatic.h"
-#include "timing/compression/menu.h"
+#include "runtime/compress/codec_menu.h"
 
 namespace weft {
 namespace {
@@ -32,18 +31,6 @@ bool serves(const Submission& job) {
          c.traffic.bytes_per_step > 0 && c.seconds_per_step > 0;
 }
 
-Result<Menu> menu_of(const Configuration& asked, const GroupShape& shape) {
-  runtime::AutomaticQuestion question;
-  question.step =
-      even_step(static_cast<double>(asked.traffic.bytes_per_step), asked.seconds_per_step);
-  question.ranks = shape.ranks;
-  question.codecs = runtime::usual_coding();
-  question.modes = runtime::automatic_modes();
-  const auto answer = runtime::choose_automatically(question, runtime::clock_of(shape));
-  if (!answer.ok()) return answer.error();
-  return compression_menu(asked, answer->plain, answer->considered, shape.ranks);
-}
-
 }  // namespace
 
 Status offer_codecs(Trace& trace, const Cluster& cluster, const runtime::LinkSpeeds& links) {
@@ -53,7 +40,10 @@ Status offer_codecs(Trace& trace, const Cluster& cluster, const runtime::LinkSpe
     if (!serves(old)) continue;
     std::shared_ptr<const Menu>& menu = made[old.menu.get()];
     if (menu == nullptr) {
-      auto filled = menu_of(old.requested(), shape_of(old.requested().devices, cluster, links));
+      const Configuration& asked = old.requested();
+      const runtime::ModelStep step{static_cast<double>(asked.traffic.bytes_per_step),
+                                    asked.seconds_per_step};
+      auto filled = runtime::codec_menu(asked, step, shape_of(asked.devices, cluster, links));
       if (!filled.ok()) return filled.error();
       menu = std::make_shared<const Menu>(std::move(*filled));
     }

@@ -37,13 +37,24 @@ void print_table(const TrainingQuestion& q, const runtime::GroupShape& shape,
          three_digits(one.step_s), one.efficiency ? three_digits(*one.efficiency) : "not known",
          one.efficiency ? three_digits(one.progress_s()) : "-", one.efficiency ? one.source : "-"});
   }
+  std::string exchanges;
+  for (const ExchangeCost& one : answer.exchanges) {
+    const std::string text = one.slice_bytes > 0
+                                 ? fmt::format("{} in slices of {} KiB", one.algorithm,
+                                               three_digits(one.slice_bytes / 1024))
+                                 : one.algorithm + ", whole";
+    if (exchanges.find(text) == std::string::npos) {
+      exchanges += (exchanges.empty() ? "Buckets are exchanged by " : "; ") + text;
+    }
+  }
+  if (!exchanges.empty()) exchanges += ".\n";
   const auto& links = shape.one_host ? shape.links.same_host : shape.links.other_host;
   std::fputs(fmt::format("{:.4g} parameters, {} ranks, {} of computing a step; links {}: {}\n\n"
                          "{}\nA step, its parts and what it sends are means of one rank; progress: "
-                         "of a step, beside a plain one.\n{}\n",
+                         "of a step, beside a plain one.\n{}{}\n",
                          q.parameters, shape.ranks, seconds_text(q.compute_s),
                          q.links_measured ? "as measured" : "as given", link_text(links),
-                         table.text(), in_words(answer))
+                         table.text(), exchanges, in_words(answer))
                  .c_str(),
              stdout);
 }

@@ -47,6 +47,26 @@ std::string duration(const Json& from, const Json& to) {
                        : fmt::format("{:.1f} h", seconds / kHour);
 }
 
+// What a policy may choose from, where there is more than one thing.
+void print_menu(const Json& menu) {
+  const auto text = [](const Json& value) {
+    return value.is_null() ? "-" : value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  const auto digits = [](const Json& value, double times) {
+    return value.is_null() ? "-" : three_digits(value.get<double>() * times);
+  };
+  Table table({"devices", "<type", "<codec", "<sync", "<collective", "rate", "progress",
+               "MB a step", "coding s", "<source of progress"});
+  for (const Json& row : menu) {
+    table.row({text(row.at("devices")), text(row.at("type")), text(row.at("codec")),
+               text(row.at("sync")), text(row.at("collective")), digits(row.at("rate"), 1),
+               digits(row.at("efficiency"), 1), digits(row.at("bytes_per_step"), 1e-6),
+               digits(row.at("coding_s"), 1), text(row.at("efficiency_source"))});
+  }
+  if (menu.size() > 1) fmt::print("{}\n", table.text());
+  fmt::print("valid: it would be accepted\n");
+}
+
 int run_submit(const Arguments& a) {
   const auto text = read_file(a.file, 4 << 20);
   if (!text.ok()) return refuse("submit", text.error());
@@ -63,7 +83,7 @@ int run_submit(const Arguments& a) {
       client.ask("POST", "/v1/jobs", {{"spec", live::to_json(*spec)}, {"dry_run", a.dry_run}});
   if (!made.ok()) return refuse("submit", made.error());
   if (a.dry_run) {
-    fmt::print("{}\n", a.json ? made->dump() : "valid: it would be accepted");
+    a.json ? fmt::print("{}\n", made->dump()) : print_menu(made->at("menu"));
     return kExitDone;
   }
   if (a.json) fmt::print("{}\n", made->dump());

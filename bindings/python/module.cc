@@ -160,6 +160,7 @@ void define_group(py::module_& module) {
             if (!measured.ok()) throw std::runtime_error("weft: " + measured.error().text());
           },
           Release(), "All ranks of the whole group call it, while nothing is under way.")
+      .def("let_order_vary", [](TorchBackend& self) { self.group().let_order_vary(); })
       .def("joiners", [](TorchBackend& self) { return self.group().joiners(); })
       .def("broken", [](TorchBackend& self) { return self.group().broken(); })
       .def("lost_seats", [](TorchBackend& self) { return self.group().lost_seats(); })

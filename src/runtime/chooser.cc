@@ -74,21 +74,21 @@ class TimedChooser : public Chooser {
     usual.links = LinkSpeeds{};
     measured.links = rounded(shape.links);
     Choice choice;
-    choice.considered = consider(operation, bytes, shape, wish.algorithm);
+    choice.considered = consider(operation, bytes, shape, wish);
     choice.algorithm = wish.algorithm;
     if (choice.algorithm.empty()) {
       const double middle = std::exp2(size_class(bytes) - 0.5);
-      const auto often = consider(operation, middle, usual, "");
-      const auto here = consider(operation, middle, measured, "");
+      const auto often = consider(operation, middle, usual, {});
+      const auto here = consider(operation, middle, measured, {"", false, wish.by_links});
       const std::size_t expected = least_of(often), best = least_of(here);
-      const bool better =
-          wish.any_order && here[best].expected_s < kWorthwhile * here[expected].expected_s;
+      const bool better = (wish.any_order || wish.by_links) &&
+                          here[best].expected_s < kWorthwhile * here[expected].expected_s;
       choice.algorithm = here[better ? best : expected].algorithm;
     }
     for (const Candidate& candidate : choice.considered) {
       if (candidate.algorithm == choice.algorithm) choice.expected_s = candidate.expected_s;
     }
-    choice.slice_bytes = slice_bytes_of(choice.algorithm, shape);
+    choice.slice_bytes = slice_bytes_of(choice.algorithm, shape, wish.by_links);
     return choice;
   }
 
@@ -101,26 +101,28 @@ class TimedChooser : public Chooser {
   }
 
   static std::vector<Candidate> consider(Operation operation, double bytes, const GroupShape& shape,
-                                         const std::string& wanted) {
+                                         const Wish& wish) {
+    const std::string& wanted = wish.algorithm;
     const Topology topology = link_topology(shape);
     std::vector<Candidate> candidates;
     for (const Row& row : kRows) {
       if (row.operation != operation) continue;
       if (wanted.empty() ? !row.serves(shape) : row.algorithm != wanted) continue;
-      candidates.push_back(
-          {row.algorithm, time_of(operation, row.algorithm, bytes, shape, topology)});
+      candidates.push_back({row.algorithm, time_of(operation, row.algorithm, bytes, shape, topology,
+                                                   wish.by_links)});
     }
     if (candidates.empty()) {
-      candidates.push_back({wanted, time_of(operation, wanted, bytes, shape, topology)});
+      candidates.push_back(
+          {wanted, time_of(operation, wanted, bytes, shape, topology, wish.by_links)});
     }
     return candidates;
   }
 
   static Seconds time_of(Operation operation, const std::string& algorithm, double bytes,
-                         const GroupShape& shape, const Topology& topology) {
+                         const GroupShape& shape, const Topology& topology, bool by_links) {
     collective::Request request{.operation = operation, .ranks = shape.ranks};
     if (algorithm == "hierarchical") request.per_node = shape.per_host;
-    const std::size_t slice = slice_bytes_of(algorithm, shape);
+    const std::size_t slice = slice_bytes_of(algorithm, shape, by_links);
     if (algorithm == "chain" && slice > 0) {
       constexpr double kMostPieces = 64;  // slices follow each other as pieces of a pipeline do
       request.chunks =
@@ -147,12 +149,12 @@ class TimedChooser : public Chooser {
 }  // namespace
 
 // Slices keep what is under way in the cache, and let a round of one overlap that of another; a
-// slice should still be large against the cost of a message. By usual speeds: where slices end
-// decides in which order elements are added.
-std::size_t slice_bytes_of(const std::string& algorithm, const GroupShape& shape) {
+// slice should still be large against the cost of a message. By usual speeds unless the user lets
+// the order vary: where slices end decides in which order elements are added.
+std::size_t slice_bytes_of(const std::string& algorithm, const GroupShape& shape, bool by_links) {
   if (one_round(algorithm)) return 0;
-  const LinkSpeeds usual;
-  const LinkSpeed& link = shape.one_host ? usual.same_host : usual.other_host;
+  const LinkSpeeds links = by_links ? rounded(shape.links) : LinkSpeeds{};
+  const LinkSpeed& link = shape.one_host ? links.same_host : links.other_host;
   const double least = 8 * link.message_s * link.bytes_per_s * shape.ranks;
   return static_cast<std::size_t>(std::max(least, shape.one_host ? 0x1p19 : 0x1p20));
 }

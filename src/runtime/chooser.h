@@ -36,6 +36,8 @@ struct Wish {
   // The result does not hang on the order of additions, so that another algorithm than in another
   // run does no harm.
   bool any_order = false;
+  // The user lets the order vary: slices, too, are those of the measured links.
+  bool by_links = false;
 };
 
 class Chooser {
@@ -53,8 +55,9 @@ class Chooser {
 // Sizes from one power of two to the next.
 int size_class(double bytes);
 
-// For every choice of this algorithm, whatever was measured.
-std::size_t slice_bytes_of(const std::string& algorithm, const GroupShape& shape);
+// For every choice of this algorithm, whatever was measured; or by_links, as rounded() has them.
+std::size_t slice_bytes_of(const std::string& algorithm, const GroupShape& shape,
+                           bool by_links = false);
 
 // By run_schedule() of the room `timing`.
 const Chooser& timed_chooser();

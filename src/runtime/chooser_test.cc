@@ -52,6 +52,23 @@ TEST(Chooser, SmallDataIsExchangedAndLargeDataIsNot) {
   EXPECT_EQ(all_reduce(4096, on_one_host(32)).algorithm, "halving-doubling");
 }
 
+TEST(Chooser, WhoLetsTheOrderVaryGetsWhatIsFastestOnTheMeasuredLinks) {
+  GroupShape shape = on_hosts(4, 1);
+  shape.links.other_host = {100e-6, 24e6};
+  const Choice same_bits = all_reduce(60'000, shape);
+  const Wish free{"", false, true};
+  const Choice fastest = timed_chooser().choose(Operation::kAllReduce, 60'000, shape, free);
+  EXPECT_EQ(same_bits.algorithm, "exchange");
+  EXPECT_NE(fastest.algorithm, "exchange");
+  EXPECT_LT(fastest.expected_s, 0.8 * same_bits.expected_s);
+  EXPECT_LT(slice_bytes_of("ring", shape, true), slice_bytes_of("ring", shape))
+      << "a message costs less beside slow links";
+  EXPECT_EQ(slice_bytes_of("ring", shape), slice_bytes_of("ring", on_hosts(4, 1)));
+  GroupShape noisy = shape;
+  noisy.links.other_host.bytes_per_s *= 1.2;
+  EXPECT_EQ(slice_bytes_of("ring", shape, true), slice_bytes_of("ring", noisy, true));
+}
+
 TEST(Chooser, RanksOfAHostShareItsLink) {
   GroupShape shape = on_hosts(2, 4);
   shape.links.other_host = {20e-6, 1e9};  // of each of the four while all send

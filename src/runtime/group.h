@@ -148,6 +148,10 @@ class Group {
   // Measures them again, unless they were given; algorithms are chosen by the new ones. All ranks
   // of the whole group call it while nothing is under way. Cost: as when the ranks met.
   virtual Status measure_links_again() = 0;
+  // From now on floating numbers may be added up in whatever order is fastest on the measured
+  // links: sums have the same bits on all ranks, but not in every run. All ranks call it between
+  // the same two operations.
+  virtual void let_order_vary() = 0;
   // The algorithm that such an operation on `bytes` of float32 in all takes, and what was
   // considered (chooser.h).
   virtual Choice explain(Operation operation, std::uint64_t bytes) const = 0;

@@ -57,6 +57,14 @@ void LiveGroup::adopt(const std::vector<int>& ranks) {
   next_recent_ = 0;
 }
 
+void LiveGroup::let_order_vary() {
+  const std::lock_guard lock(mutex_);
+  order_varies_ = true;
+  recent_.clear();
+  choices_.clear();
+  next_recent_ = 0;
+}
+
 std::string LiveGroup::wanted_algorithm(const Call& call) const {
   if (call.variant != 0) return "direct";
   return call.operation == Operation::kAllReduce ? job_->options().algorithm : "";
@@ -73,10 +81,10 @@ Choice LiveGroup::choice_for(const Call& call, const GroupShape& shape) {
   if (!wanted.empty()) {
     Choice choice;
     choice.algorithm = wanted;
-    choice.slice_bytes = slice_bytes_of(wanted, shape);
+    choice.slice_bytes = slice_bytes_of(wanted, shape, order_varies_);
     return choice;
   }
-  const Wish wish{"", any_order(call, shape.ranks)};
+  const Wish wish{"", any_order(call, shape.ranks), order_varies_};
   const std::tuple key{call.operation, size_class(bytes), wish.any_order};
   {
     const std::lock_guard lock(mutex_);
@@ -93,8 +101,9 @@ Choice LiveGroup::explain(Operation operation, std::uint64_t bytes) const {
   Call call;
   call.operation = operation;
   call.type = DataType::kFloat32;
-  return timed_chooser().choose(static_cast<Schedule>(operation), static_cast<double>(bytes), now,
-                                {wanted_algorithm(call), any_order(call, now.ranks)});
+  return timed_chooser().choose(
+      static_cast<Schedule>(operation), static_cast<double>(bytes), now,
+      {wanted_algorithm(call), any_order(call, now.ranks), order_varies_});
 }
 
 Result<OperationSpec> LiveGroup::prepare(const Call& call, const void* in, void* out,

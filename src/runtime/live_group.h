@@ -1,6 +1,7 @@
 // The one group there is: of the ranks of a job, or of some of them.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -87,6 +88,7 @@ class LiveGroup : public Group {
   Connections connections() const override { return job_->connections(); }
   LinkSpeeds links() const override { return shape().links; }
   Status measure_links_again() override { return id_ == 0 ? learn_links() : Status{}; }
+  void let_order_vary() override;
   Choice explain(Operation operation, std::uint64_t bytes) const override;
   std::string broken() const override { return job_->engine().broken(id_); }
   std::vector<int> lost_seats() const override { return job_->lost_seats(); }
@@ -144,6 +146,7 @@ class LiveGroup : public Group {
   Membership membership_;
   std::shared_ptr<const std::vector<MemberId>> members_;
   GroupShape shape_;
+  std::atomic<bool> order_varies_ = false;
   std::vector<Recent> recent_;
   std::size_t next_recent_ = 0;
   // By operation, size class and whether any order of additions will do.

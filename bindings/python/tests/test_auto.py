@@ -74,8 +74,9 @@ def slow_links(rank, size, sync, steps):
         weft.auto._native.choose = answer
 
 
-def disappointed(rank, size):
-    """(codecs in use after every step, decisions): int4 is promised and proves to be slow."""
+def disappointed(rank, size, resumed):
+    """(codecs in use after every step, decisions): int4 is promised and proves to be slow. Resumed: int8
+    comes from a state, of which nothing was predicted."""
     import weft.auto
     import weft.torch
     from weft import _torch
@@ -96,6 +97,14 @@ def disappointed(rank, size):
         optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
         wrapped = weft.torch.wrap(model, "auto", "bsp", optimizer)
         how = wrapped._how[0]
+        if resumed:
+            train(wrapped, optimizer, rank, 1)
+            state = wrapped.state_dict()
+            model = model_of()
+            optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+            wrapped = weft.torch.wrap(model, "auto", "bsp", optimizer)
+            how = wrapped._how[0]
+            wrapped.load_state_dict(state)
         used = []
         for _ in range(30):
             used.append(how._hook.codec)
@@ -191,13 +200,14 @@ class Auto(unittest.TestCase):
 
     def test_what_proves_slower_than_what_it_replaced_is_left_for_good(self):
         # int8 at first, int4 after 3 steps, back at the next look, and not again at the third.
-        results = run(disappointed, 2)
-        for used, decisions in results:
-            self.assertEqual(used, results[0][0])
-            self.assertEqual([d["codecs"] for d in decisions], [["int8"], ["int4"], ["int8"]])
-            self.assertEqual(used[5], "int4")
-            self.assertEqual(used[10], "int8")
-            self.assertEqual(used[-1], "int8")
+        for resumed, decided in (False, [["int8"], ["int4"], ["int8"]]), (True, [["int4"], ["int8"]]):
+            results = run(disappointed, 2, resumed)
+            for used, decisions in results:
+                self.assertEqual(used, results[0][0])
+                self.assertEqual([d["codecs"] for d in decisions], decided)
+                self.assertEqual(used[5], "int4")
+                self.assertEqual(used[10], "int8")
+                self.assertEqual(used[-1], "int8")
 
     def test_parameters_may_be_averaged_instead(self):
         # Gradients in the first 3 steps, then 8 averages of 4 steps each.

@@ -166,6 +166,8 @@ class Automatic(Gradients):
         codecs = _native.AUTOMATIC_CODECS
         self._value_s = [[0.0, 0.0, 0.0] for _ in codecs]
         if not self._one_host:
+            # Codecs are chosen by measured speeds, so that bits differ from run to run anyway.
+            self.group.let_order_vary()
             own = _native.coding_speeds(codecs, min(values, _SAMPLE), self.group.size())
             everyone = [json.loads(one) for one in _native.gather(self.group, json.dumps(own))]
             self._value_s = [[max(part) for part in zip(*codec)] for codec in zip(*everyone)]
@@ -247,8 +249,8 @@ class Automatic(Gradients):
         if step_s / self._worth() <= progress_s:
             return False
         self._refused.append(_key(self._answer))
-        reason = (f"{answer['predicted']['codec']} with {answer['mode']}: it was measured, and "
-                  f"{self._answer['predicted']['codec']}, tried after it, was slower")
+        reason = (f"{_named(answer)} with {answer['mode']}: it was measured, and "
+                  f"{_named(self._answer)}, tried after it, was slower")
         self._adopt({**answer, "reason": reason})
         return True
 
@@ -343,6 +345,10 @@ class Automatic(Gradients):
             return result
 
         optimizer.step = first  # type: ignore[method-assign]
+
+
+def _named(answer: Dict[str, Any]) -> str:
+    return ", ".join(dict.fromkeys(answer["codecs"]))
 
 
 def _key(answer: Dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@
 #include "live/daemon/api_answers.h"
 #include "live/daemon/budgets.h"
 #include "live/daemon/holds.h"
+#include "live/daemon/menu_view.h"
 #include "live/daemon/replicas.h"
 #include "live/daemon/routes.h"
 #include "live/job/job_json.h"
@@ -194,7 +195,11 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
     records.push_back(std::move(record));
     made.push_back({{"uuid", *uuid}, {"name", member.name}});
   }
-  if (dry_run.get<bool>()) return answer(json_answer(200, {{"valid", true}}));
+  if (dry_run.get<bool>()) {
+    const Menu& menu = *records.front().event.submission->menu;
+    const Json rows = menu_view(menu, members.front(), parts.cluster);
+    return answer(json_answer(200, {{"valid", true}, {"menu", rows}}));
+  }
   post_all(parts, std::move(records), {{"jobs", made}}, answer);
 }
 

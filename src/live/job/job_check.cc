@@ -31,6 +31,7 @@ class Checker {
     check_sharing();
     check_labels("sync", job_.sync);
     check_labels("codec", job_.codec);
+    check_automatic();
     check_dependencies();
     check_array();
     check_envs();
@@ -213,12 +214,36 @@ class Checker {
       const std::string place = labels.size() == 1 ? field : fmt::format("{}.{}", field, i);
       if (!seen.insert(label).second) add(place, fmt::format("is {} again", shown(label)));
       std::string why;
-      if (field == "sync") {
+      if (label == kAutomatic) {
+        if (labels.size() > 1) add(place, "is auto beside others; it stands alone");
+      } else if (field == "sync") {
         if (const auto mode = sync::parse_mode(label); !mode.ok()) why = mode.error().text();
       } else {
         if (const auto codec = codec::make_codec(label); !codec.ok()) why = codec.error().text();
       }
       if (!why.empty()) add(place, fmt::format("is {}: {}", shown(label), why));
+    }
+  }
+
+  // What weft.torch.wrap() takes, too.
+  void check_automatic() {
+    const ModelRule& model = job_.model;
+    const bool stated = model != ModelRule{};
+    if (job_.automatic_sync() && !job_.automatic_codec()) {
+      add("sync", "is auto, but codec is not: the two are chosen together", {"codec"});
+    }
+    if (job_.automatic_codec() && !job_.automatic_sync() && !job_.sync.empty() &&
+        (job_.sync.size() > 1 || job_.sync.front() != "bsp")) {
+      add("codec",
+          fmt::format("is auto, which goes with sync bsp or auto, not {}",
+                      shown(job_.sync.front())),
+          {"sync"});
+    }
+    if (stated && (model.parameters <= 0 || model.compute <= 0)) {
+      add("model", "must have parameters and compute, both above 0");
+    }
+    if (stated && !job_.automatic_codec()) {
+      add("model", "is for codec: auto, which chooses by it", {"codec"});
     }
   }
 

@@ -78,6 +78,11 @@ void visit_rules(Visitor& v, Spec& job) {
   v.topology("topology", job.topology);
   v.labels("sync", job.sync);
   v.labels("codec", job.codec);
+  v.group("model", [&] {
+    v.number("parameters", job.model.parameters, 1, 1e13);
+    v.seconds("compute", job.model.compute, 1e6);
+    v.choice("optimizer", job.model.optimizer, kOptimizerNames);
+  });
   v.dependencies("depends_on", job.depends_on);
   v.array("array", job.array);
   v.choice("on_controller_loss", job.on_controller_loss, kControllerLossNames);

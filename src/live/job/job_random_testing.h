@@ -63,6 +63,7 @@ class RandomFields {
     if (skip()) return;
     out = key == "sync" ? sync : codec;
     out.resize(1 + random_.below(3));
+    if (random_.chance(0.3)) out = {kAutomatic};
   }
   void envs(const char*, std::map<std::string, std::string>& out) {
     while (!skip()) out["V" + std::to_string(random_.below(100))] = any_text();
@@ -135,8 +136,13 @@ inline JobSpec random_job(Random& random) {
       job.time = 0;
       job.array = {};
       job.sync = job.codec = {};
+      job.model = {};
       job.checkpoint.preempt = Preemption::kCheckpoint;
     }
+    if (!job.automatic_codec() || job.model.parameters <= 0 || job.model.compute <= 0) {
+      job.model = {};
+    }
+    if (job.automatic_sync() != job.automatic_codec()) job.sync = {};
     if (!job.resources.use_spot) job.resources.notice_signal.clear();
     const std::uint32_t devices = job.devices_per_node();
     if (job.workers_per_node > 0) job.workers_per_node = random.chance(0.5) ? 1 : devices;

@@ -122,10 +122,24 @@ struct ServiceRule {
   bool operator==(const ServiceRule&) const = default;
 };
 
+enum class Optimizer : std::uint8_t { kUnknown, kSgd, kAdam };
+
+// What a step of training takes, for a menu of codecs and sync modes that a cost model fills.
+struct ModelRule {
+  double parameters = 0;  // that are trained, in float32; 0: not stated
+  Seconds compute = 0;    // of a rank in a step
+  Optimizer optimizer = Optimizer::kUnknown;
+  bool operator==(const ModelRule&) const = default;
+};
+
 // How the size of an elastic job changes: by a checkpoint and a restart, or rank by rank.
 enum class Resizing : std::uint8_t { kRestart, kInPlace };
 
 enum class ControllerLoss : std::uint8_t { kContinue, kStop };
+
+// In place of a codec or a sync mode: the cost model chooses, from what `model` says before the job
+// starts, or else from what the ranks measure while they train.
+inline constexpr const char* kAutomatic = "auto";
 
 struct JobSpec {
   std::string name;
@@ -146,7 +160,9 @@ struct JobSpec {
   DeviceShareRule share;
   BandwidthRule bandwidth;
   TopologyRule topology;
-  std::vector<std::string> sync, codec;  // labels that may be chosen from, the first is asked for
+  // Labels that may be chosen from, the first is asked for; or kAutomatic alone.
+  std::vector<std::string> sync, codec;
+  ModelRule model;
   std::vector<JobDependency> depends_on;
   JobArray array;
   ControllerLoss on_controller_loss = ControllerLoss::kContinue;
@@ -161,6 +177,8 @@ struct JobSpec {
     return workers_per_node == 0 ? devices_per_node() : workers_per_node;
   }
   std::uint32_t workers() const { return num_nodes * ranks_per_node(); }
+  bool automatic_codec() const { return codec == std::vector<std::string>{kAutomatic}; }
+  bool automatic_sync() const { return sync == std::vector<std::string>{kAutomatic}; }
   bool elastic() const { return max_workers > 0; }
 };
 
@@ -170,6 +188,7 @@ inline constexpr const char* kLevelNames[] = {"node", "leaf", "rack", "pod", "cl
 inline constexpr const char* kConditionNames[] = {"ok", "any", "failed"};
 inline constexpr const char* kPreemptionNames[] = {"checkpoint", "freeze"};
 inline constexpr const char* kResizingNames[] = {"restart", "in_place"};
+inline constexpr const char* kOptimizerNames[] = {"unknown", "sgd", "adam"};
 inline constexpr const char* kHangActionNames[] = {"report", "restart"};
 inline constexpr const char* kControllerLossNames[] = {"continue", "stop"};
 

@@ -7,10 +7,14 @@
 #include <cmath>
 #include <set>
 
+#include "base/check.h"
 #include "base/delimited.h"
+#include "collective/algorithms.h"
 #include "live/job/fit.h"
+#include "live/job/job_fields.h"
 #include "live/job/job_text.h"
 #include "model/readers/table_reader.h"
+#include "runtime/compress/codec_menu.h"
 
 namespace weft::live {
 namespace {
@@ -106,6 +110,72 @@ Configuration sized(const JobSpec& job, const DevicePart& part, std::uint32_t de
   return c;
 }
 
+// The ranks of a job and the links between them: as slow as the slowest that the cluster states, or
+// that the job limits itself to, and shared by the ranks of a node. What a rank sends hardly grows
+// beyond some ranks, but the time in which that is found out does, and submissions wait for it: no
+// more than so many are looked at.
+runtime::GroupShape shape_of(const JobSpec& job, const Cluster& cluster, std::uint32_t devices) {
+  constexpr std::uint32_t kMostRanks = 32, kMostOnNode = 16;
+  const std::uint32_t per_worker = std::max(1U, job.devices_per_node() / job.ranks_per_node());
+  const std::uint32_t ranks = std::max(1U, devices / per_worker);
+  const std::uint32_t on_node = std::min(ranks, job.ranks_per_node());
+  const std::uint32_t looked_at = std::min(on_node, kMostOnNode);
+  const std::uint32_t hosts = std::min((ranks + on_node - 1) / on_node, kMostRanks / looked_at);
+  runtime::GroupShape shape;
+  shape.ranks = static_cast<int>(hosts * looked_at);
+  shape.one_host = hosts == 1;
+  shape.per_host = static_cast<int>(looked_at);
+  double bytes_per_s = job.bandwidth.limit;
+  for (const Node& node : cluster.nodes) {
+    if (node.network_bytes_per_s <= 0) continue;
+    bytes_per_s = bytes_per_s > 0 ? std::min(bytes_per_s, node.network_bytes_per_s)
+                                  : node.network_bytes_per_s;
+  }
+  if (bytes_per_s > 0) shape.links.other_host.bytes_per_s = bytes_per_s / on_node;
+  return shape;
+}
+
+double worth(const Configuration& c) { return c.rate * c.efficiency; }
+
+// What the cost model says of `plain` with every codec and mode, each with its best algorithm, best
+// first and at most `most`; none comes first unless another promises clearly more, since
+// predictions err. Ranks of one node exchange plain values.
+void add_modelled(const JobSpec& job, const Cluster& cluster, Configuration plain, std::size_t most,
+                  std::vector<Configuration>& menu) {
+  constexpr double kWorthwhile = 0.9;
+  plain.codec = "none";
+  plain.sync = "bsp";
+  plain.seconds_per_step = job.model.compute;
+  const double bytes = sizeof(float) * job.model.parameters;
+  plain.traffic = {Traffic::Pattern::kAllReduce, std::llround(bytes), 1.0 / 3};  // backward pass
+  std::vector<Configuration> found = {plain};
+  const runtime::GroupShape shape = shape_of(job, cluster, plain.devices);
+  runtime::ModelStep step{bytes, job.model.compute};
+  if (!job.automatic_sync()) step.modes = {"bsp"};
+  if (job.model.optimizer != Optimizer::kUnknown) {
+    step.adaptive = job.model.optimizer == Optimizer::kAdam;
+  }
+  if (!shape.one_host) {
+    const auto filled = runtime::codec_menu(plain, step, shape);
+    CHECK(filled.ok());  // of modes and codecs that are built in
+    std::set<std::pair<std::string, std::string>> seen;
+    for (auto c = filled->configurations.begin() + 1; c != filled->configurations.end(); ++c) {
+      if (!seen.insert({c->codec, c->sync}).second) continue;
+      if (c->codec == plain.codec && c->sync == plain.sync) {
+        found.front() = *c;
+      } else {
+        found.push_back(*c);
+      }
+    }
+    if (found.size() > 1 && worth(found.front()) < kWorthwhile * worth(found[1])) {
+      std::stable_sort(found.begin(), found.end(),
+                       [](const auto& a, const auto& b) { return worth(a) > worth(b); });
+    }
+  }
+  found.resize(std::min(found.size(), most));
+  menu.insert(menu.end(), found.begin(), found.end());
+}
+
 // The configurations: for what was asked for and then every other size, all types, sync modes and
 // codecs. What could not run on the empty cluster is left out.
 std::vector<Configuration> build_menu(const JobSpec& job, const Cluster& cluster,
@@ -119,6 +189,9 @@ std::vector<Configuration> build_menu(const JobSpec& job, const Cluster& cluster
     if (devices != asked) sizes.push_back(devices);
   }
   const std::vector<std::string> none = {""};
+  const bool modelled = job.automatic_codec() && job.model.parameters > 0;
+  const std::size_t most =
+      std::max<std::size_t>(1, kMaxConfigurations / sizes.size() / types.size());
   std::vector<Configuration> menu;
   double first_speed = 0;
   for (const std::uint32_t devices : sizes) {
@@ -131,6 +204,10 @@ std::vector<Configuration> build_menu(const JobSpec& job, const Cluster& cluster
       c.rate = job.kind == WorkloadKind::kService && job.service.target_qps_per_replica > 0
                    ? job.service.target_qps_per_replica
                    : speed / first_speed * devices / asked;
+      if (modelled) {
+        add_modelled(job, cluster, c, most, menu);
+        continue;
+      }
       for (const std::string& sync : job.sync.empty() ? none : job.sync) {
         for (const std::string& codec : job.codec.empty() ? none : job.codec) {
           c.sync = sync;
@@ -141,6 +218,9 @@ std::vector<Configuration> build_menu(const JobSpec& job, const Cluster& cluster
     }
     if (menu.empty()) break;  // what was asked for must fit
   }
+  // The cost model may have begun with another codec than none; rates are relative to the first.
+  const double first_rate = menu.empty() || !modelled ? 1 : menu.front().rate;
+  for (Configuration& c : menu) c.rate /= first_rate;
   return menu;
 }
 
@@ -207,7 +287,10 @@ Result<Submission> make_submission(const JobSpec& job, const Cluster& cluster, T
   if (job.time > 0) out.estimate = {job.time, EstimateSource::kUser};
   out.preemptible = job.preemptible;
   out.spot_ok = job.resources.use_spot;
-  out.elastic = job.elastic() || job.sync.size() > 1 || job.codec.size() > 1;
+  const auto other = [&](const Configuration& c) {
+    return c.codec != menu.front().codec || c.sync != menu.front().sync;
+  };
+  out.elastic = job.elastic() || std::any_of(menu.begin(), menu.end(), other);
   out.in_place = job.resize == Resizing::kInPlace;
   if (service) {
     out.min_replicas = job.service.min_replicas;
@@ -225,6 +308,9 @@ std::map<std::string, std::string> job_environment(const JobSpec& job,
   if (!job.checkpoint.dir.empty()) envs["WEFT_CHECKPOINT_DIR"] = job.checkpoint.dir;
   if (!chosen.sync.empty()) envs["WEFT_SYNC"] = chosen.sync;
   if (!chosen.codec.empty()) envs["WEFT_CODEC"] = chosen.codec;
+  for (const collective::Algorithm& one : collective::algorithms()) {  // not "all-to-all, …"
+    if (one.name == chosen.collective) envs["WEFT_ALGORITHM"] = chosen.collective;
+  }
   return envs;
 }
 

@@ -19,7 +19,8 @@ struct SubmitTime {
 // The job as the controller sees it on this cluster. Configuration 0 of its menu is what was asked
 // for; then come other device types, codecs and sync modes, and the other sizes of an elastic job.
 // Rates are beliefs relative to configuration 0, by the number and speed of devices, until the job
-// reports its own.
+// reports its own; with `codec: auto` and a `model` also by what the cost model of training says of
+// codecs, sync modes and algorithms, of which the best is configuration 0.
 // Ensures: configurations that could not run on the empty cluster are left out. When configuration
 // 0 cannot run on any type, the error says so and names the nearest that would.
 // Requires: check_job() has nothing against the job. Cost: O(nodes · alternatives).
@@ -33,8 +34,8 @@ Result<Submission> make_submission(const JobSpec& job, const Cluster& cluster, T
 std::vector<JobSpec> expand_array(const JobSpec& job);
 
 // Variables that ranks get beside those that tell their place (RANK and the like): the job's own,
-// its name in WEFT_JOB, its folder for checkpoints in WEFT_CHECKPOINT_DIR, and in WEFT_SYNC and
-// WEFT_CODEC what was chosen from its lists.
+// its name in WEFT_JOB, its folder for checkpoints in WEFT_CHECKPOINT_DIR, and in WEFT_SYNC,
+// WEFT_CODEC and WEFT_ALGORITHM what was chosen from its menu.
 std::map<std::string, std::string> job_environment(const JobSpec& job, const Configuration& chosen);
 
 // Worker counts that an elastic job may have, ascending: min, max, what was asked for, powers of

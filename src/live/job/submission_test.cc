@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "live/job/fit.h"
 #include "live/job/job_random_testing.h"
 #include "policy/place.h"
@@ -130,15 +133,91 @@ TEST(Submission, ElasticJobsHaveSizes) {
   EXPECT_LE(elastic_sizes(job).size(), kMostSizes);
 }
 
+std::vector<std::string> labels_of(const Submission& made) {
+  std::vector<std::string> labels;
+  for (const auto& c : made.menu->configurations) labels.push_back(c.sync + "/" + c.codec);
+  return labels;
+}
+
+TEST(Submission, WithoutAModelTheRanksChooseByWhatTheyMeasure) {
+  JobSpec job = job_of("A100:8", 2);
+  job.codec = job.sync = {"auto"};
+  const Submission made = submit(job);
+  EXPECT_THAT(labels_of(made), ElementsAre("auto/auto"));
+  EXPECT_FALSE(made.elastic);
+  EXPECT_EQ(job_environment(job, made.menu->configurations[0]).at("WEFT_CODEC"), "auto");
+}
+
+TEST(Submission, TheCostModelFillsTheMenuOfAJobThatSaysWhatItTrains) {
+  JobSpec job = job_of("A100:1", 4);
+  job.codec = {"auto"};
+  job.model = {25e6, 0.4, Optimizer::kSgd};
+  Cluster slow = small_park();
+  for (Node& node : slow.nodes) node.network_bytes_per_s = 25e6;
+  const Submission made = submit(job, slow);
+  EXPECT_TRUE(made.elastic);
+  const auto& menu = made.menu->configurations;
+  const auto labels = labels_of(made);
+  EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size()) << "each pair once";
+  ASSERT_GE(menu.size(), 5u);
+  EXPECT_NE(menu[0].codec, "none");
+  EXPECT_EQ(menu[0].rate, 1);
+  EXPECT_GT(menu[0].seconds_per_step, 0.4) << "coding counts";
+  EXPECT_LT(menu[0].efficiency, 1);
+  const auto plain = std::find_if(menu.begin(), menu.end(),
+                                  [](const Configuration& c) { return c.codec == "none"; });
+  ASSERT_NE(plain, menu.end());
+  EXPECT_LT(plain->rate, 0.2) << "6 s on the wire for 0.4 s of computing";
+  EXPECT_EQ(plain->efficiency, 1);
+  EXPECT_EQ(plain->seconds_per_step, 0.4);
+  EXPECT_EQ(plain->traffic.bytes_per_step, 100'000'000);
+  for (const Configuration& c : menu) {
+    EXPECT_LE(c.traffic.bytes_per_step, plain->traffic.bytes_per_step) << c.codec;
+    EXPECT_LE(c.rate * c.efficiency, menu[0].rate * menu[0].efficiency) << c.codec;
+    EXPECT_EQ(c.sync, "bsp");
+  }
+  const auto envs = job_environment(job, *plain);
+  EXPECT_EQ(envs.at("WEFT_CODEC"), "none");
+  EXPECT_EQ(envs.at("WEFT_ALGORITHM"), plain->collective);
+}
+
+TEST(Submission, OnFastLinksAndOnOneNodePlainValuesComeFirst) {
+  JobSpec job = job_of("A100:1", 4);
+  job.codec = job.sync = {"auto"};
+  job.model = {25e6, 0.4, Optimizer::kAdam};
+  Cluster fast = small_park();
+  for (Node& node : fast.nodes) node.network_bytes_per_s = 50e9;
+  const Submission many = submit(job, fast);
+  EXPECT_EQ(labels_of(many).front(), "bsp/none");
+  EXPECT_GT(many.menu->configurations.size(), 5u) << "the others can be chosen";
+  JobSpec one = job_of("A100:8");
+  one.codec = job.codec;
+  one.model = job.model;
+  EXPECT_THAT(labels_of(submit(one, fast)), ElementsAre("bsp/none"));
+  job.bandwidth.limit = 25e6;  // of its own
+  EXPECT_NE(labels_of(submit(job, fast)).front(), "bsp/none");
+}
+
+TEST(Submission, MenusOfManySizesAndTypesStayWithinTheirLimit) {
+  JobSpec job = job_of("A100:2", 2);
+  job.codec = job.sync = {"auto"};
+  job.model = {25e6, 0.4, Optimizer::kUnknown};
+  job.min_workers = 1;
+  job.max_workers = 32;
+  Cluster slow = small_park();
+  for (Node& node : slow.nodes) node.network_bytes_per_s = 25e6;
+  const Submission made = submit(job, slow);
+  EXPECT_LE(made.menu->configurations.size(), kMaxConfigurations);
+  EXPECT_EQ(made.menu->configurations[0].devices, 4u);
+}
+
 TEST(Submission, CodecsAndModesAreEntries) {
   JobSpec job = job_of("A100:1");
   job.sync = {"bsp", "diloco"};
   job.codec = {"none", "int8"};
   const Submission made = submit(job);
   EXPECT_TRUE(made.elastic);
-  std::vector<std::string> labels;
-  for (const auto& c : made.menu->configurations) labels.push_back(c.sync + "/" + c.codec);
-  EXPECT_THAT(labels, ElementsAre("bsp/none", "bsp/int8", "diloco/none", "diloco/int8"));
+  EXPECT_THAT(labels_of(made), ElementsAre("bsp/none", "bsp/int8", "diloco/none", "diloco/int8"));
 
   job.envs = {{"MINE", "1"}, {"WEFT_CODEC", "fp16"}};
   job.checkpoint.dir = "/c";

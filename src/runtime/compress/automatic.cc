@@ -60,6 +60,13 @@ Result<SyncOffer> offer_of(const std::string& text, const AutomaticQuestion& que
   return offer;
 }
 
+// Of one bucket's first exchange.
+ExchangeCost exchange_of(const CodecOffer& codec, std::size_t bucket, const ExchangeClock& clock) {
+  const double bytes = codec.wire_bytes[bucket];
+  return codec.linear ? clock.costs(Operation::kAllReduce, bytes / codec.rounds).front()
+                      : clock.costs(Operation::kAllToAll, bytes).front();
+}
+
 nlohmann::ordered_json json_of(const StepPrediction& one) {
   nlohmann::ordered_json json = {{"codec", one.codec},         {"sync", one.sync},
                                  {"algorithm", one.algorithm}, {"sent_bytes", one.sent_bytes},
@@ -206,8 +213,10 @@ std::vector<ExchangeCost> ChooserClock::costs(Operation operation, double bytes)
   const std::string first = operation == Operation::kAllToAll ? "direct" : choice.algorithm;
   std::vector<ExchangeCost>& costs = at->second;
   for (const Candidate& one : choice.considered) {
+    const bool runs = one.algorithm == choice.algorithm;
     const ExchangeCost cost{one.algorithm, one.expected_s,
-                            sent_bytes(operation, one.algorithm, bytes)};
+                            sent_bytes(operation, one.algorithm, bytes),
+                            runs ? static_cast<double>(choice.slice_bytes) : 0};
     costs.insert(one.algorithm == first ? costs.begin() : costs.end(), cost);
   }
   return costs;
@@ -215,7 +224,7 @@ std::vector<ExchangeCost> ChooserClock::costs(Operation operation, double bytes)
 
 ChooserClock clock_of(const GroupShape& shape) {
   const auto ask = [shape](Operation operation, double bytes) {
-    return timed_chooser().choose(operation, bytes, shape, {"", shape.ranks == 2});
+    return timed_chooser().choose(operation, bytes, shape, {"", shape.ranks == 2, true});
   };
   return {ask, shape.ranks, shape.per_host};
 }
@@ -238,10 +247,15 @@ Result<AutomaticAnswer> choose_automatically(const AutomaticQuestion& question,
   const std::vector<std::size_t> none(question.step.buckets.size(), 0);
   AutomaticAnswer answer{modes.front().sync,
                          {},
+                         {},
                          best.predicted,
                          predict_mixture(question.step, clock, codecs, none),
                          predict_steps(question.step, clock, codecs, modes)};
-  for (const std::size_t codec : best.codecs) answer.codecs.push_back(codecs[codec].codec);
+  for (std::size_t i = 0; i < best.codecs.size(); ++i) {
+    const CodecOffer& codec = codecs[best.codecs[i]];
+    answer.codecs.push_back(codec.codec);
+    answer.exchanges.push_back(exchange_of(codec, i, clock));
+  }
   answer.predicted.sync = answer.plain.sync = answer.mode;
   for (const StepPrediction& one : answer.considered) {
     if (one.sync == answer.mode) continue;
@@ -249,6 +263,7 @@ Result<AutomaticAnswer> choose_automatically(const AutomaticQuestion& question,
     if (one.progress_s() > kWorthwhile * answer.predicted.progress_s()) break;
     answer.mode = one.sync;
     answer.codecs = {one.codec};
+    answer.exchanges = {};
     answer.predicted = one;
     break;
   }
@@ -281,10 +296,16 @@ std::string in_words(const AutomaticAnswer& answer) {
 std::string to_json(const AutomaticAnswer& answer) {
   nlohmann::ordered_json json = {{"mode", answer.mode},
                                  {"codecs", answer.codecs},
+                                 {"algorithms", nlohmann::ordered_json::array()},
+                                 {"slice_bytes", nlohmann::ordered_json::array()},
                                  {"predicted", json_of(answer.predicted)},
                                  {"plain", json_of(answer.plain)},
                                  {"considered", nlohmann::ordered_json::array()},
                                  {"reason", in_words(answer)}};
+  for (const ExchangeCost& exchange : answer.exchanges) {
+    json["algorithms"].push_back(exchange.algorithm);
+    json["slice_bytes"].push_back(exchange.slice_bytes);
+  }
   for (const StepPrediction& one : answer.considered) {
     if (std::isfinite(one.step_s)) json["considered"].push_back(json_of(one));
   }

@@ -64,6 +64,9 @@ struct AutomaticQuestion {
 struct AutomaticAnswer {
   std::string mode;
   std::vector<std::string> codecs;  // by bucket; a mode of parameters has one for all
+  // By bucket, of a mode of gradients: how it is exchanged, and in slices of how many bytes of the
+  // whole (0: at once).
+  std::vector<ExchangeCost> exchanges;
   StepPrediction predicted, plain;
   std::vector<StepPrediction> considered;  // best first
 };

@@ -37,6 +37,25 @@ TEST(Automatic, NoneOnFastLinksAndACodecOnSlowOnes) {
   EXPECT_EQ(slow->codecs.size(), question.step.buckets.size());
 }
 
+TEST(Automatic, EveryBucketHasItsAlgorithmAndSlices) {
+  const auto question = question_of(25e6, 0.4, false);
+  const auto slow = choose_automatically(question, clock_of(hosts(4, 25e6)));
+  ASSERT_EQ(slow->exchanges.size(), slow->codecs.size());
+  EXPECT_EQ(slow->plain.algorithm, "ring");
+  EXPECT_FALSE(slow->predicted.algorithm.empty());
+  const auto fast = choose_automatically(question, clock_of(hosts(4, 50e9)));
+  EXPECT_GT(fast->exchanges[0].slice_bytes, 0);
+  const auto json = nlohmann::json::parse(to_json(*fast));
+  EXPECT_EQ(json.at("algorithms").size(), 4u);
+  EXPECT_EQ(json.at("slice_bytes")[0], fast->exchanges[0].slice_bytes);
+  // PowerSGD's factors are small: on slow links not by an exchange, which sends twice as much.
+  auto factors = question;
+  factors.codecs = {question.codecs.back()};
+  const auto low_rank = choose_automatically(factors, clock_of(hosts(4, 25e6)));
+  EXPECT_EQ(low_rank->codecs[0], "powersgd:rank=4");
+  EXPECT_NE(low_rank->exchanges[0].algorithm, "exchange");
+}
+
 TEST(Automatic, APlainStepIsBoundByTheWire) {
   // 100 MB by ring between four: 1.5 times as much at 25 MB/s.
   const auto answer = choose_automatically(question_of(25e6, 0.4, {}), clock_of(hosts(4, 25e6)));

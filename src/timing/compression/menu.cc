@@ -18,7 +18,7 @@ Menu compression_menu(const Configuration& asked, const StepPrediction& plain,
     c.rate *= faster;
     c.scattered_rate *= faster;
     c.efficiency *= *one.efficiency;
-    c.seconds_per_step = one.step_s;
+    c.seconds_per_step = one.step_s - one.exposed_s;
     c.traffic.bytes_per_step = std::llround(one.sent_bytes / sent_per_byte);
     c.codec = one.codec;
     c.sync = one.sync;

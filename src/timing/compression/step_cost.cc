@@ -17,7 +17,10 @@ using collective::Operation;
 struct BucketCost {
   AveragePasses passes;  // computed_s is the step's
   double sent_bytes = 0;
+  std::string algorithm;
 };
+
+constexpr const char* kOpaqueExchange = "all-to-all, all-gather";
 
 // All operations of one bucket. `algorithm`: of a linear codec's all-reduces; empty: what would
 // run.
@@ -34,6 +37,7 @@ BucketCost cost_of(const ExchangeClock& clock, const CodecOffer& offer, std::siz
     }
     cost.passes.wire.push_back(offer.slower * one->time_s);
     cost.sent_bytes += one->sent_bytes;
+    cost.algorithm = one->algorithm;
   };
   if (offer.linear) {
     for (int round = 0; round < offer.rounds; ++round) {
@@ -42,6 +46,7 @@ BucketCost cost_of(const ExchangeClock& clock, const CodecOffer& offer, std::siz
   } else {
     add(Operation::kAllToAll, bytes);
     add(Operation::kAllGather, bytes);
+    cost.algorithm = kOpaqueExchange;
   }
   const CodingTime coding = offer.coding[bucket] * offer.slower;
   const std::size_t gaps = cost.passes.wire.size() - 1;
@@ -129,11 +134,16 @@ StepPrediction mixture(const TrainingStep& step, const std::vector<CodecOffer>& 
   double bytes = 0, useful = 0;
   bool known = true;
   std::set<std::size_t> named;
+  std::set<std::string> algorithms;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const CodecOffer& codec = codecs[chosen[i]];
     bytes += step.buckets[i].bytes;
     known = known && codec.efficiency.has_value();
     if (known) useful += codec.efficiency->value * step.buckets[i].bytes;
+    const std::string& algorithm = costs[chosen[i]][i].algorithm;
+    if (algorithms.insert(algorithm).second) {
+      out.algorithm += (out.algorithm.empty() ? "" : "; ") + algorithm;
+    }
     if (!named.insert(chosen[i]).second) continue;
     out.codec += (out.codec.empty() ? "" : ", ") + codec.codec;
     if (codec.efficiency) {
@@ -162,7 +172,7 @@ Costs costs_of(const TrainingStep& step, const ExchangeClock& clock,
 
 TrainingStep even_step(double bytes, Seconds compute_s) {
   constexpr double kBucketBytes = 25e6, kForward = 1.0 / 3;
-  const double buckets = std::ceil(bytes / kBucketBytes);
+  const double buckets = std::min(std::ceil(bytes / kBucketBytes), double{kMostMixed});
   TrainingStep step{{}, compute_s};
   for (double i = 1; i <= buckets; ++i) {
     const double share = kForward + (1 - kForward) * i / buckets;
@@ -188,7 +198,7 @@ std::vector<StepPrediction> predict_steps(const TrainingStep& step, const Exchan
                 : at_once(step, sync, costs);
         one.codec = codec.codec;
         one.sync = sync.sync;
-        one.algorithm = codec.linear ? algorithm : "all-to-all, all-gather";
+        one.algorithm = codec.linear ? algorithm : kOpaqueExchange;
         set_efficiency(codec, sync, one);
         all.push_back(std::move(one));
       }
@@ -230,8 +240,9 @@ BucketCodecs choose_codecs(const TrainingStep& step, const ExchangeClock& clock,
     improve(std::vector<std::size_t>(buckets, c));
   }
   const BucketCodecs uniform = best;
-  constexpr int kSweeps = 2;  // a second one finds what the first made worthwhile; rarely more
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+  // A second sweep finds what the first made worthwhile; rarely more.
+  const int sweeps = buckets <= kMostMixed ? 2 : 0;
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
     bool changed = false;
     for (std::size_t i = 0; i < buckets; ++i) {
       for (std::size_t c = 0; c < codecs.size(); ++c) {

@@ -29,14 +29,20 @@ struct TrainingStep {
   Seconds compute_s = 0;                // of the whole step, were nothing exchanged
 };
 
-// A model of which no more is known: equal buckets of at most 25 MB, as PyTorch makes them, that
-// become ready evenly during the backward pass, which is the last two thirds of the step.
+// Of so many buckets each may have a codec of its own; of more, all have the same: one bucket is
+// then a small part of the step, and what a mixture costs takes long to say.
+inline constexpr int kMostMixed = 64;
+
+// A model of which no more is known: equal buckets of at most 25 MB, as PyTorch makes them, or
+// larger ones where there would be more than kMostMixed, that become ready evenly during the
+// backward pass, which is the last two thirds of the step.
 TrainingStep even_step(double bytes, Seconds compute_s);
 
 struct ExchangeCost {
   std::string algorithm;
   Seconds time_s = kNever;
-  double sent_bytes = 0;  // by each rank
+  double sent_bytes = 0;   // by each rank
+  double slice_bytes = 0;  // that it goes in; 0: whole
 };
 // How long operations take between the ranks.
 class ExchangeClock {
@@ -108,8 +114,8 @@ struct BucketCodecs {
 // The codecs for a step that averages gradients, with the algorithms that would run. Offers whose
 // efficiency is not known are not taken; that of a mixture is the mean by bytes. The first offer,
 // which is to be the plain one, is left only where another promises at most `worthwhile` of its
-// seconds, and one codec for all buckets only where a mixture does: predictions err. Cost: O(offers
-// · buckets²). Requires: at least one offer; every one has a number for every bucket.
+// seconds, and one codec for all of at most kMostMixed buckets only where a mixture does:
+// predictions err. Requires: at least one offer; every one has a number for every bucket.
 BucketCodecs choose_codecs(const TrainingStep& step, const ExchangeClock& clock,
                            const std::vector<CodecOffer>& codecs, double worthwhile);
 

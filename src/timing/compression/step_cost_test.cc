@@ -217,5 +217,13 @@ TEST(CompressionMenu, OneConfigurationForEachKnownPrediction) {
   EXPECT_EQ(menu.configurations[2].traffic.bytes_per_step, 100'000'000);
 }
 
+TEST(EvenStep, LargeModelsHaveLargerBucketsAndNotMore) {
+  EXPECT_EQ(even_step(100e6, 1).buckets.size(), 4u);
+  const TrainingStep large = even_step(4e13, 1);
+  EXPECT_EQ(large.buckets.size(), std::size_t{kMostMixed});
+  EXPECT_DOUBLE_EQ(large.buckets[0].bytes, 4e13 / kMostMixed);
+  EXPECT_DOUBLE_EQ(large.buckets.back().ready_s, 1);
+}
+
 }  // namespace
 }  // namespace weft
