@@ -16,6 +16,7 @@
 option(WEFT_HOUSE_CHECKS "Link each room alone and compile each header alone" OFF)
 option(WEFT_TESTS "Build the tests" ON)
 option(WEFT_TEST_PER_BINARY "One ctest entry per test program instead of one per test" OFF)
+option(WEFT_UNITY "Compile rooms and their tests several files at a time" OFF)
 
 set(WEFT_SOURCE_ROOT "${CMAKE_CURRENT_SOURCE_DIR}/src")
 
@@ -97,6 +98,7 @@ function(room name)
   add_library(weft_${name} STATIC ${sources} ${headers})
   target_link_libraries(weft_${name} PUBLIC ${seen_libraries} ${arg_LINKS})
   room_flags(weft_${name} "${view}")
+  room_unity(weft_${name} ${sources})
 
   if(WEFT_HOUSE_CHECKS)
     room_link_test("${name}" SEES ${sees} LINKS ${arg_LINKS})
@@ -105,7 +107,24 @@ function(room name)
   endif()
   if(WEFT_TESTS AND tests)
     room_test(${name}_test "${view}" SOURCES ${tests} LINKS weft_${name} ${arg_TEST_LINKS})
+    room_unity(${name}_test ${tests})
   endif()
+endfunction()
+
+# With WEFT_UNITY, eight sources of <target> at a time are compiled as one: most of the time goes
+# into headers, which are read once for all of them. Sources that Highway compiles once for each
+# kind of processor include themselves again and stay alone.
+function(room_unity target)
+  if(NOT WEFT_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" includes_itself REGEX "foreach_target\\.h" LIMIT_COUNT 1)
+    if(includes_itself)
+      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
 endfunction()
 
 # The include view of a target, and the project's warnings where the project defines them.
@@ -169,12 +188,14 @@ endfunction()
 # configured: one whose first line changes counts as before until it is configured again.
 function(room_headers_unproven out)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS")
-  foreach(source IN LISTS arg_SOURCES)
-    file(STRINGS "${source}" first REGEX "^([^/]|/[^/])" LIMIT_COUNT 1)
-    if(first MATCHES "^#include \"([^\"]+)\"")
-      list(REMOVE_ITEM arg_HEADERS "${WEFT_SOURCE_ROOT}/${CMAKE_MATCH_1}")
-    endif()
-  endforeach()
+  if(NOT WEFT_UNITY)  # else a source has the headers of other sources before its own
+    foreach(source IN LISTS arg_SOURCES)
+      file(STRINGS "${source}" first REGEX "^([^/]|/[^/])" LIMIT_COUNT 1)
+      if(first MATCHES "^#include \"([^\"]+)\"")
+        list(REMOVE_ITEM arg_HEADERS "${WEFT_SOURCE_ROOT}/${CMAKE_MATCH_1}")
+      endif()
+    endforeach()
+  endif()
   set(${out} "${arg_HEADERS}" PARENT_SCOPE)
 endfunction()
 
