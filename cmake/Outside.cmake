@@ -9,6 +9,14 @@ macro(outside_view name view libraries)
   list(TRANSFORM outside_rooms PREPEND "weft_" OUTPUT_VARIABLE ${libraries})
 endmacro()
 
+# Under sanitizers what stands above the rooms is built and run by `./dev soak` only: it wires rooms
+# together, has the costliest files of all, and what is worth checking is in the rooms.
+function(outside_in_soak)
+  if(WEFT_SANITIZE)
+    set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
+
 # apps/weft: everything but main.cc is a library, so that its tests can link it.
 function(weft_app)
   set(dir "${CMAKE_SOURCE_DIR}/apps/weft")
@@ -31,18 +39,22 @@ function(weft_app)
     include(cmake/Embed.cmake)
     embed_text(weft_app "${dir}/report_page.html" report_page)
     set(libraries weft_app ${libraries})
+    outside_in_soak(weft_app)
   endif()
   add_executable(weft "${dir}/main.cc")
   set_target_properties(weft PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
   target_compile_definitions(weft PRIVATE WEFT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(weft PRIVATE ${libraries} CLI11::CLI11)
   room_flags(weft "${view}")
+  outside_in_soak(weft)
   if(WEFT_TESTS AND tests)
-    room_test(weft_app_test "${view}" SOURCES ${tests} LINKS ${libraries} CLI11::CLI11)
+    room_test(weft_app_test "${view}" LABEL app SOURCES ${tests} LINKS ${libraries} CLI11::CLI11)
+    outside_in_soak(weft_app_test)
   endif()
 endfunction()
 
-# tests/*_test.cc: one program for what crosses rooms; it may run the built command line.
+# tests/*_test.cc: one program for what crosses rooms; it may run the built command line. Label
+# `app`, as the tests of the command line have.
 function(weft_cross_tests)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/*_test.cc"
                                       "${CMAKE_SOURCE_DIR}/tests/*_testing.cc")
@@ -51,8 +63,9 @@ function(weft_cross_tests)
     return()
   endif()
   outside_view(tests view libraries)
-  room_test(cross_test "${view}" SOURCES ${sources}
+  room_test(cross_test "${view}" LABEL app SOURCES ${sources}
             LINKS ${libraries} nlohmann_json::nlohmann_json yaml-cpp PkgConfig::CLP)
+  outside_in_soak(cross_test)
   if(TARGET weft)
     add_dependencies(cross_test weft)
     target_compile_definitions(cross_test PRIVATE WEFT_BINARY="$<TARGET_FILE:weft>")

@@ -8,13 +8,15 @@
 #      A header of any other room is "No such file". Views are not inherited.
 #   3. With WEFT_HOUSE_CHECKS, each room is linked as a shared library against the rooms it sees and
 #      nothing else. A symbol smuggled in by a forward declaration is an undefined reference.
-#   4. With WEFT_HOUSE_CHECKS, every header is compiled alone.
+#   4. With WEFT_HOUSE_CHECKS, every header compiles alone: by itself, or as the first line of a
+#      source of the room.
 # A room whose folder is missing or empty is skipped with a message and appears by itself once it
 # has a source. LINKS are other libraries the room's code uses; TEST_LINKS only its tests.
 
 option(WEFT_HOUSE_CHECKS "Link each room alone and compile each header alone" OFF)
 option(WEFT_TESTS "Build the tests" ON)
 option(WEFT_TEST_PER_BINARY "One ctest entry per test program instead of one per test" OFF)
+option(WEFT_UNITY "Compile rooms and their tests several files at a time" OFF)
 
 set(WEFT_SOURCE_ROOT "${CMAKE_CURRENT_SOURCE_DIR}/src")
 
@@ -96,14 +98,33 @@ function(room name)
   add_library(weft_${name} STATIC ${sources} ${headers})
   target_link_libraries(weft_${name} PUBLIC ${seen_libraries} ${arg_LINKS})
   room_flags(weft_${name} "${view}")
+  room_unity(weft_${name} ${sources})
 
   if(WEFT_HOUSE_CHECKS)
     room_link_test("${name}" SEES ${sees} LINKS ${arg_LINKS})
-    room_header_test("${name}" "${view}" HEADERS ${headers} LINKS ${arg_LINKS})
+    room_headers_unproven(unproven SOURCES ${sources} HEADERS ${headers})
+    room_header_test("${name}" "${view}" HEADERS ${unproven} LINKS ${arg_LINKS})
   endif()
   if(WEFT_TESTS AND tests)
     room_test(${name}_test "${view}" SOURCES ${tests} LINKS weft_${name} ${arg_TEST_LINKS})
+    room_unity(${name}_test ${tests})
   endif()
+endfunction()
+
+# With WEFT_UNITY, eight sources of <target> at a time are compiled as one: most of the time goes
+# into headers, which are read once for all of them. Sources that Highway compiles once for each
+# kind of processor include themselves again and stay alone.
+function(room_unity target)
+  if(NOT WEFT_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" includes_itself REGEX "foreach_target\\.h" LIMIT_COUNT 1)
+    if(includes_itself)
+      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
 endfunction()
 
 # The include view of a target, and the project's warnings where the project defines them.
@@ -160,6 +181,22 @@ function(room_link_test name)
   target_link_options(${name}_links_alone PRIVATE -Wl,-z,defs)
   target_link_libraries(${name}_links_alone PRIVATE
     "$<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_FILE:weft_${name}>>" ${arg_SEES} ${arg_LINKS})
+endfunction()
+
+# Rule 4. A header that is the first thing in a source of its room, but for comments, is compiled
+# alone when that source is. Sets <out> to the other headers. Sources are read when the build is
+# configured: one whose first line changes counts as before until it is configured again.
+function(room_headers_unproven out)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS")
+  if(NOT WEFT_UNITY)  # else a source has the headers of other sources before its own
+    foreach(source IN LISTS arg_SOURCES)
+      file(STRINGS "${source}" first REGEX "^([^/]|/[^/])" LIMIT_COUNT 1)
+      if(first MATCHES "^#include \"([^\"]+)\"")
+        list(REMOVE_ITEM arg_HEADERS "${WEFT_SOURCE_ROOT}/${CMAKE_MATCH_1}")
+      endif()
+    endforeach()
+  endif()
+  set(${out} "${arg_HEADERS}" PARENT_SCOPE)
 endfunction()
 
 # Rule 4. The headers hang on a target of their own that nobody links, because a header set hands

@@ -22,13 +22,13 @@ namespace weft {
 namespace {
 
 // Closes what it holds.
-struct Descriptor {
+struct ChildDescriptor {
   int fd = -1;
-  Descriptor() = default;
-  explicit Descriptor(int number) : fd(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close_now(); }
+  ChildDescriptor() = default;
+  explicit ChildDescriptor(int number) : fd(number) {}
+  ChildDescriptor(const ChildDescriptor&) = delete;
+  ChildDescriptor& operator=(const ChildDescriptor&) = delete;
+  ~ChildDescriptor() { close_now(); }
   void close_now() {
     if (fd >= 0) close(fd);
     fd = -1;
@@ -68,7 +68,7 @@ bool drain(int fd, std::size_t limit_bytes, std::string& out) {
 // One program under way.
 struct Child {
   pid_t pid = 0;
-  Descriptor ended, output;  // readable when it has ended, and its standard output
+  ChildDescriptor ended, output;  // readable when it has ended, and its standard output
   ChildEnd end;
   bool gone = false;
 
@@ -86,7 +86,7 @@ Status start(const std::vector<std::string>& command, Child& child) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return cannot(command[0], errno);
   child.output.fd = ends[0];
-  const Descriptor to(ends[1]);
+  const ChildDescriptor to(ends[1]);
   fcntl(child.output.fd, F_SETFL, O_NONBLOCK);
   if (const int failed = spawn(command, to.fd, child.pid); failed != 0) {
     child.gone = true;

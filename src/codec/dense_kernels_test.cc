@@ -16,7 +16,7 @@
 namespace weft::codec {
 namespace {
 
-struct Row {
+struct DenseRow {
   const char* name;
   DenseFormat format;
 };
@@ -24,7 +24,7 @@ struct Row {
 constexpr float kAny = std::numeric_limits<float>::infinity();
 constexpr ResidualForm kFloats = ResidualForm::kFloat32;
 
-std::vector<Row> rows() {
+std::vector<DenseRow> rows() {
   using K = DenseKind;
   return {
       {"fp32", {WireId::kFloat32, {K::kFloat32, 32, kTile, 0, kAny, 0}, kFloats}},
@@ -52,7 +52,7 @@ std::vector<Row> rows() {
 }
 
 // Mostly of like size; some 0, some tiny, some denormal.
-std::vector<float> draw(std::size_t count, Random& random) {
+std::vector<float> draw_of_many_sizes(std::size_t count, Random& random) {
   std::vector<float> values(count);
   for (float& x : values) {
     const auto kind = random.below(16);
@@ -87,9 +87,9 @@ struct Held {
   std::vector<std::uint16_t> compact;
 };
 
-std::vector<Row> rows_of_all_forms() {
-  std::vector<Row> all = rows();
-  for (Row row : rows()) {
+std::vector<DenseRow> rows_of_all_forms() {
+  std::vector<DenseRow> all = rows();
+  for (DenseRow row : rows()) {
     row.format.residual = ResidualForm::kCompact;
     all.push_back(row);
   }
@@ -98,12 +98,12 @@ std::vector<Row> rows_of_all_forms() {
 
 TEST_P(DenseKernelsTest, EqualTheReferenceBitByBit) {
   Random random(11);
-  for (const Row& row : rows_of_all_forms()) {
+  for (const DenseRow& row : rows_of_all_forms()) {
     const DenseLoops loops(row.format);
     for (const std::size_t count : {0, 1, 7, 31, 32, 33, 127, 129, 255, 1023, 1024, 1025, 3000}) {
       SCOPED_TRACE(fmt::format("{}, {} values", row.name, count));
-      const std::vector<float> values = draw(count, random);
-      Held held(draw(count, random), row.format.residual);
+      const std::vector<float> values = draw_of_many_sizes(count, random);
+      Held held(draw_of_many_sizes(count, random), row.format.residual);
       const auto key = static_cast<std::uint32_t>(random.next());
       const auto want = reference_encode(row.format, values, held.floats, key, 77);
       std::vector<std::byte> bytes(loops.bytes(count));
@@ -132,11 +132,12 @@ TEST_P(DenseKernelsTest, EqualTheReferenceBitByBit) {
 // What is decoded and what is left make up what came in.
 TEST_P(DenseKernelsTest, DecodedAndResidualMakeTheSum) {
   Random random(12);
-  for (const Row& row : rows()) {
+  for (const DenseRow& row : rows()) {
     SCOPED_TRACE(row.name);
     const DenseLoops loops(row.format);
-    const std::vector<float> values = draw(2500, random);
-    std::vector<float> residual = draw(2500, random), before = residual, decoded(2500);
+    const std::vector<float> values = draw_of_many_sizes(2500, random);
+    std::vector<float> residual = draw_of_many_sizes(2500, random), before = residual,
+                       decoded(2500);
     std::vector<std::byte> bytes(loops.bytes(2500));
     ASSERT_TRUE(loops.encode(values, {residual.data()}, 5, 0, bytes).ok());
     ASSERT_TRUE(loops.decode(bytes, decoded, false).ok());
@@ -150,13 +151,13 @@ TEST_P(DenseKernelsTest, DecodedAndResidualMakeTheSum) {
 // What a restored state carries beside its compact residual counts in full, once.
 TEST_P(DenseKernelsTest, ACarriedResidualIsAddedInFull) {
   Random random(13);
-  for (Row row : rows()) {
+  for (DenseRow row : rows()) {
     row.format.residual = ResidualForm::kCompact;
     const DenseLoops loops(row.format);
     for (const std::size_t count : {7, 1024, 1500}) {
       SCOPED_TRACE(fmt::format("{}, {} values", row.name, count));
-      const std::vector<float> values = draw(count, random);
-      std::vector<float> carried = draw(count, random);
+      const std::vector<float> values = draw_of_many_sizes(count, random);
+      std::vector<float> carried = draw_of_many_sizes(count, random);
       const std::vector<float> before = carried;
       Held held(std::vector<float>(count, -0.0F), row.format.residual);
       const auto want = reference_encode(row.format, values, carried, 9, 0);

@@ -105,7 +105,7 @@ void expect_equal(const Chunk& got, const Chunk& want) {
 }
 
 // Some zeros, some denormals, many of magnitude 1, so that there are ties.
-std::vector<float> draw(std::size_t count, Random& random) {
+std::vector<float> draw_with_ties(std::size_t count, Random& random) {
   std::vector<float> values(count);
   for (float& x : values) {
     const auto kind = random.below(8);
@@ -119,9 +119,9 @@ std::vector<float> draw(std::size_t count, Random& random) {
 
 Chunk draw_chunk(std::size_t count, Random& random, bool zeros) {
   Chunk c;
-  c.values = draw(count, random);
-  c.velocity = draw(count, random);
-  c.residual = zeros ? std::vector<float>(count) : draw(count, random);
+  c.values = draw_with_ties(count, random);
+  c.velocity = draw_with_ties(count, random);
+  c.residual = zeros ? std::vector<float>(count) : draw_with_ties(count, random);
   return c;
 }
 
@@ -200,7 +200,7 @@ TEST_P(SparseKernelsTest, BinsEqualTheReferenceBitByBit) {
 TEST_P(SparseKernelsTest, SumsOfSquaresAreRightAndTellOfWhatIsNotFinite) {
   Random random(24);
   for (const std::size_t count : kCounts) {
-    std::vector<float> values = draw(count, random);
+    std::vector<float> values = draw_with_ties(count, random);
     double want = 0;
     for (const float x : values) want += static_cast<double>(x) * static_cast<double>(x);
     EXPECT_NEAR(kernels_.sum_of_squares(values.data(), count), want, 1e-5 * want);

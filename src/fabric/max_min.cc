@@ -8,13 +8,12 @@
 namespace weft {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Levels that differ by less are the same: sums in another order differ by this much.
 constexpr double kRounding = 4e-15;
 // A link whose load stays this far below its capacity is not looked at.
 constexpr double kClearlyFree = 1 - 1e-9;
 
-double finite(double level) { return level == kInfinity ? 0 : level; }
+double finite(double level) { return level == kUnlimited ? 0 : level; }
 
 // Brings equal links together if any link repeats; returns how many different ones there are.
 std::uint16_t collapse(std::vector<LinkId>& links) {
@@ -55,7 +54,7 @@ MaxMin::SlotId MaxMin::slot_of(LinkId link, std::uint32_t rank) {
     free_slots_.pop_back();
   }
   Slot& slot = slots_[made];
-  slot.level = slot.wanted = kInfinity;
+  slot.level = slot.wanted = kUnlimited;
   slot.load = 0;
   slot.link = link;
   slot.rank = rank;
@@ -70,7 +69,7 @@ void MaxMin::leave_slot(Hop hop) {
   slot.entries[hop.index] = last;
   hops_[streams_[last.stream].first_hop + last.hop].index = hop.index;
   slot.entries.pop_back();
-  if (slot.entries.empty()) slot.level = slot.wanted = kInfinity;
+  if (slot.entries.empty()) slot.level = slot.wanted = kUnlimited;
   mark(hop.slot);
 }
 
@@ -252,7 +251,7 @@ void MaxMin::evaluate(SlotId id) {
     load += entry.weight * finite(std::min(entry.other, slot.level));
   }
   slot.load = load;
-  slot.wanted = kInfinity;
+  slot.wanted = kUnlimited;
   if (sum > capacity * (1 + kRounding)) {
     double level = capacity / weight, last = -1;
     while (level > last) {
@@ -283,7 +282,7 @@ void MaxMin::evaluate_marked() {
 void MaxMin::rescan(Stream& stream) const {
   stream.low = stream.cap_level;
   stream.lowest = kCapHop;
-  stream.second = kInfinity;
+  stream.second = kUnlimited;
   for (std::uint16_t h = 0; h < stream.hops; ++h) {
     const double level = slots_[hops_[stream.first_hop + h].slot].level;
     if (level < stream.low) {
@@ -298,8 +297,9 @@ void MaxMin::rescan(Stream& stream) const {
 
 // Whether a claim that goes from `before` to `after` moves the slot's level.
 bool MaxMin::affects(const Slot& slot, double before, double after) const {
-  if (slot.wanted < kInfinity) return std::min(before, slot.wanted) != std::min(after, slot.wanted);
-  if (slot.level < kInfinity || after == kInfinity) return after > before;
+  if (slot.wanted < kUnlimited)
+    return std::min(before, slot.wanted) != std::min(after, slot.wanted);
+  if (slot.level < kUnlimited || after == kUnlimited) return after > before;
   return slot.load > kClearlyFree * capacity_[slot.link] || slot.rank > 0;
 }
 
@@ -333,7 +333,7 @@ void MaxMin::correct(SlotId id) {
 }
 
 void MaxMin::start_over() {
-  for (Slot& slot : slots_) slot.level = slot.wanted = kInfinity;
+  for (Slot& slot : slots_) slot.level = slot.wanted = kUnlimited;
   for (StreamId id = 0; id < streams_.size(); ++id) {
     if (streams_[id].flows > 0) refresh(id, kNone);
   }

@@ -14,14 +14,16 @@ namespace weft {
 
 using StreamId = std::uint32_t;
 
+inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
 // Equal flows over one path. A lower rank is served first and sees nothing of higher ones. A link
 // that stands in the path k times carries k times the flow's rate, so that a bundle of flows that
 // keep step (one round of a collective) can be one stream over all their links.
 struct StreamSpec {
   std::span<const LinkId> path;
   std::uint32_t rank = 0;
-  double weight = 1;                                     // of each flow, above 0
-  double cap = std::numeric_limits<double>::infinity();  // bytes per second of each flow
+  double weight = 1;        // of each flow, above 0
+  double cap = kUnlimited;  // bytes per second of each flow
 };
 
 // The rates are exact: on every path with less than its cap there is a link that is full, on which
@@ -69,9 +71,9 @@ class MaxMin {
 
   // The flows of one rank on one link.
   struct Slot {
-    double level = std::numeric_limits<double>::infinity();
-    double wanted = std::numeric_limits<double>::infinity();  // what `level` should be
-    double load = 0;                                          // bytes per second
+    double level = kUnlimited;
+    double wanted = kUnlimited;  // what `level` should be
+    double load = 0;             // bytes per second
     LinkId link = 0;
     std::uint32_t rank = 0;
     SlotId next = kNone;  // the next rank on the same link

@@ -13,8 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 struct Case {
   const char* sentence;
   std::vector<double> capacity;
@@ -24,35 +22,35 @@ struct Case {
 
 TEST(MaxMin, SharesLinksAsComputedByHand) {
   const Case cases[] = {
-      {"one flow has its link alone", {10}, {{{0}, 0, 1, kInfinity}}, {10}},
-      {"two flows halve a link", {10}, {{{0}, 0, 1, kInfinity}, {{0}, 0, 1, kInfinity}}, {5, 5}},
+      {"one flow has its link alone", {10}, {{{0}, 0, 1, kUnlimited}}, {10}},
+      {"two flows halve a link", {10}, {{{0}, 0, 1, kUnlimited}, {{0}, 0, 1, kUnlimited}}, {5, 5}},
       {"what one cannot use elsewhere goes to the other",
        {10, 2},
-       {{{0, 1}, 0, 1, kInfinity}, {{0}, 0, 1, kInfinity}},
+       {{{0, 1}, 0, 1, kUnlimited}, {{0}, 0, 1, kUnlimited}},
        {2, 8}},
-      {"weights divide", {9}, {{{0}, 0, 2, kInfinity}, {{0}, 0, 1, kInfinity}}, {6, 3}},
-      {"a cap frees the rest", {9}, {{{0}, 0, 1, 1}, {{0}, 0, 1, kInfinity}}, {1, 8}},
-      {"a lower rank is served first", {9}, {{{0}, 1, 1, kInfinity}, {{0}, 0, 1, 6}}, {3, 6}},
-      {"a higher rank may get nothing", {9}, {{{0}, 5, 1, kInfinity}, {{0}, 2, 1, 20}}, {0, 9}},
+      {"weights divide", {9}, {{{0}, 0, 2, kUnlimited}, {{0}, 0, 1, kUnlimited}}, {6, 3}},
+      {"a cap frees the rest", {9}, {{{0}, 0, 1, 1}, {{0}, 0, 1, kUnlimited}}, {1, 8}},
+      {"a lower rank is served first", {9}, {{{0}, 1, 1, kUnlimited}, {{0}, 0, 1, 6}}, {3, 6}},
+      {"a higher rank may get nothing", {9}, {{{0}, 5, 1, kUnlimited}, {{0}, 2, 1, 20}}, {0, 9}},
       {"equal flows count one by one",
        {12},
-       {{{0}, 0, 1, kInfinity, 3}, {{0}, 0, 1, kInfinity, 1}},
+       {{{0}, 0, 1, kUnlimited, 3}, {{0}, 0, 1, kUnlimited, 1}},
        {3, 3}},
       {"a failed link stops what crosses it",
        {0, 8},
-       {{{0, 1}, 0, 1, kInfinity}, {{1}, 0, 1, kInfinity}},
+       {{{0, 1}, 0, 1, kUnlimited}, {{1}, 0, 1, kUnlimited}},
        {0, 8}},
       {"no link, only a cap", {1}, {{{}, 0, 1, 7}}, {7}},
       {"a bundle that crosses a link twice takes twice of it",
        {9, 9},
-       {{{0, 1, 0}, 0, 1, kInfinity}, {{0}, 0, 1, kInfinity}},
+       {{{0, 1, 0}, 0, 1, kUnlimited}, {{0}, 0, 1, kUnlimited}},
        {3, 3}},
       {"the chain of three links",
        {6, 4, 10},
-       {{{0, 1}, 0, 1, kInfinity},
-        {{1, 2}, 0, 1, kInfinity},
-        {{0}, 0, 1, kInfinity},
-        {{2}, 0, 1, kInfinity}},
+       {{{0, 1}, 0, 1, kUnlimited},
+        {{1, 2}, 0, 1, kUnlimited},
+        {{0}, 0, 1, kUnlimited},
+        {{2}, 0, 1, kUnlimited}},
        {2, 2, 4, 8}},
   };
   for (const Case& c : cases) {
@@ -123,7 +121,7 @@ class RandomNetwork {
     if (hops > 0 && random_.chance(0.2)) stream.path.push_back(stream.path[random_.below(hops)]);
     stream.rank = static_cast<std::uint32_t>(random_.below(ranks_));
     stream.weight = random_.chance(0.5) ? 1 : random_.uniform(0.2, 5);
-    stream.cap = random_.chance(0.3) || hops == 0 ? random_.uniform(0, 4) : kInfinity;
+    stream.cap = random_.chance(0.3) || hops == 0 ? random_.uniform(0, 4) : kUnlimited;
     stream.flows = random_.chance(0.7) ? 1 : 1 + static_cast<std::uint32_t>(random_.below(5));
     return stream;
   }
@@ -143,7 +141,7 @@ class RandomNetwork {
       at->second.flows = 1 + static_cast<std::uint32_t>(random_.below(4));
       solver.set_flows(at->first, at->second.flows);
     } else if (dice < 0.95 && !at->second.path.empty()) {
-      at->second.cap = random_.chance(0.5) ? kInfinity : random_.uniform(0, 3);
+      at->second.cap = random_.chance(0.5) ? kUnlimited : random_.uniform(0, 3);
       solver.set_cap(at->first, at->second.cap);
     } else {
       const LinkId link = static_cast<LinkId>(random_.below(capacity_.size()));

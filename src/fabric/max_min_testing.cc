@@ -1,13 +1,12 @@
 #include "fabric/max_min_testing.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
+
+#include "fabric/max_min.h"
 
 namespace weft {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Fills one rank into what is left and takes what it uses away.
 void fill_rank(std::vector<double>& left, const std::vector<PlainStream>& streams,
@@ -18,7 +17,7 @@ void fill_rank(std::vector<double>& left, const std::vector<PlainStream>& stream
     for (std::size_t i : open) {
       for (LinkId link : streams[i].path) weight[link] += streams[i].weight * streams[i].flows;
     }
-    double level = kInfinity;
+    double level = kUnlimited;
     for (std::size_t link = 0; link < left.size(); ++link) {
       if (weight[link] > 0) level = std::min(level, std::max(0.0, room[link]) / weight[link]);
     }
@@ -29,7 +28,7 @@ void fill_rank(std::vector<double>& left, const std::vector<PlainStream>& stream
       for (LinkId link : streams[i].path) {
         full |= std::max(0.0, room[link]) / weight[link] <= level * (1 + 1e-15);
       }
-      if (full || level == kInfinity) stopped.insert(i);
+      if (full || level == kUnlimited) stopped.insert(i);
     }
     for (std::size_t i : stopped) {
       rate[i] = streams[i].weight * level;

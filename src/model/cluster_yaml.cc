@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,14 +12,9 @@
 namespace weft {
 namespace {
 
-constexpr Limits kMemoryLimits{0, 1e6};     // GiB
-constexpr Limits kBandwidthLimits{0, 1e9};  // GB/s or Gbit/s
 constexpr Limits kPriceLimits{0, 1e6};
 constexpr Limits kSecondsLimits{0, 1e10};
 constexpr std::size_t kMaxTypes = 1000;
-constexpr double kGigabit = 1e9 / 8;  // bytes
-
-Bytes gibibytes(double gib) { return static_cast<Bytes>(std::llround(gib * double{kGiB})); }
 
 class ClusterReader {
  public:

@@ -7,16 +7,11 @@
 #include <utility>
 
 #include "model/generator.h"
+#include "model/readers/reader_testing.h"
 
 namespace weft {
 
 inline constexpr const char* kLargeCluster = "512x8";
-
-inline Cluster cluster_of(const std::string& text) {
-  Result<Cluster> cluster = parse_cluster_shorthand(text);
-  EXPECT_TRUE(cluster.ok()) << text;
-  return *cluster;
-}
 
 inline GeneratorSpec spec_of(const std::string& text) {
   Result<GeneratorSpec> spec = parse_generator(text);

@@ -8,12 +8,13 @@
 namespace weft::pipeline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json arguments(const Op& op, std::size_t step, std::size_t place) {
-  Json out = {{"step", step}, {"place", place}, {"version", op.version}};
+OrderedJson arguments(const Op& op, std::size_t step, std::size_t place) {
+  OrderedJson out = {{"step", step}, {"place", place}, {"version", op.version}};
   const auto work = [](const Work& one) {
-    return Json{{"micro_batch", one.micro_batch}, {"chunk", one.chunk}, {"slice", one.slice}};
+    return OrderedJson{
+        {"micro_batch", one.micro_batch}, {"chunk", one.chunk}, {"slice", one.slice}};
   };
   if (op.kind != Kind::kOptimizer) out.update(work(op.work));
   if (op.kind == Kind::kForwardBackward) out["other"] = work(op.other);
@@ -36,8 +37,8 @@ class Writer {
   }
 
   std::string text() {
-    return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events_)}}.dump(
-               -1, ' ', false, Json::error_handler_t::replace) +
+    return OrderedJson{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events_)}}.dump(
+               -1, ' ', false, OrderedJson::error_handler_t::replace) +
            "\n";
   }
 
@@ -73,7 +74,7 @@ class Writer {
     }
   }
 
-  Json events_ = Json::array();
+  OrderedJson events_ = OrderedJson::array();
   std::size_t process_ = 0;
 };
 

@@ -14,11 +14,10 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kRounding = 1e-9;
 constexpr int kLongestOffset = 4;
 constexpr double kSteepest = 3;
 constexpr double kSlopeStep = 0.125;
-constexpr double kMaxWorks = 1 << 18;
+constexpr double kMaxSearchedWorks = 1 << 18;
 
 Error refused(std::string what) { return {ErrorKind::kInvalidInput, std::move(what), ""}; }
 
@@ -135,11 +134,11 @@ class Search {
 }  // namespace
 
 Result<Schedule> search_schedule(const SearchRequest& r) {
-  if (r.stages < 1 || r.micro_batches < 1 || 1.0 * r.stages * r.micro_batches > kMaxWorks) {
+  if (r.stages < 1 || r.micro_batches < 1 || 1.0 * r.stages * r.micro_batches > kMaxSearchedWorks) {
     return refused(
         fmt::format("search: {} stages and {} micro-batches; both must be at least 1 and "
                     "their product at most {}",
-                    r.stages, r.micro_batches, kMaxWorks));
+                    r.stages, r.micro_batches, kMaxSearchedWorks));
   }
   if (!(r.limit >= 1)) {
     return refused(

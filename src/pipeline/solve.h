@@ -11,6 +11,9 @@
 
 namespace weft::pipeline {
 
+// Sums of parts such as 1/3 are rounded: times and amounts that are equal may differ by so much.
+inline constexpr double kRounding = 1e-9;
+
 struct Span {
   double begin = 0;
   double end = 0;

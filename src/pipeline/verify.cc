@@ -10,9 +10,6 @@
 namespace weft::pipeline {
 namespace {
 
-// Sums of parts such as 1/3 are rounded.
-constexpr double kRounding = 1e-9;
-
 // Follows the weight versions on one device.
 class Versions {
  public:

@@ -4,12 +4,13 @@
 #include <deque>
 
 #include "base/check.h"
+#include "pipeline/solve.h"
 
 namespace weft::pipeline {
 namespace {
 
-constexpr double kNotYet = -1;
-constexpr double kRounding = 1e-9;
+// When a pass ends that has not been placed.
+constexpr double kUnplaced = -1;
 
 // Runs the passes in their order. A weight gradient concerns its own device only, so a gap can be
 // filled as soon as its end is known, in whatever order the devices are looked at.
@@ -19,8 +20,8 @@ class Filler {
       : s_(schedule),
         costs_(costs),
         room_(room),
-        forward_(schedule.works(), kNotYet),
-        backward_(schedule.works(), kNotYet),
+        forward_(schedule.works(), kUnplaced),
+        backward_(schedule.works(), kUnplaced),
         states_(schedule.programs.size()) {}
 
   std::vector<std::vector<Op>> run() {
@@ -56,14 +57,14 @@ class Filler {
     return s_.activation[static_cast<std::size_t>(work.chunk)];
   }
 
-  // When what a pass needs from another chunk is there; kNotYet when that is not known.
+  // When what a pass needs from another chunk is there; kUnplaced when that is not known.
   double arrival(std::size_t d, const Op& op) const {
     const bool forward = op.kind == Kind::kForward;
     const Work from{op.work.micro_batch, op.work.chunk + (forward ? -1 : 1), op.work.slice};
     if (from.chunk < 0) return 0;
     if (from.chunk == s_.chunks) return forward_[s_.number(op.work)];
     const double end = (forward ? forward_ : backward_)[s_.number(from)];
-    if (end == kNotYet) return kNotYet;
+    if (end == kUnplaced) return kUnplaced;
     return s_.device(from) == static_cast<int>(d) ? end : end + costs_.transfer;
   }
 
@@ -72,7 +73,7 @@ class Filler {
     if (state.at == s_.programs[d].size()) return false;
     const Op& op = s_.programs[d][state.at];
     const double ready = arrival(d, op);
-    if (ready == kNotYet) return false;
+    if (ready == kUnplaced) return false;
     const bool forward = op.kind == Kind::kForward;
     while (!state.pending.empty() && must_or_may(d, op, ready)) weight(d);
     const ChunkCost& times = cost(op.work);

@@ -39,7 +39,7 @@ Seconds executed(const char* algorithm, const std::string& network, Group group,
   return run_schedule(task).time_s;
 }
 
-constexpr double kMB = 1e6, kGB = 1e9;
+constexpr double kMB = 1e6;
 
 // Rings on the named networks, executed step by step, against the closed forms. What these have
 // from measurements beyond bandwidth and steps (35 us to begin in a node) shows in small sizes.

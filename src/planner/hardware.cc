@@ -9,7 +9,7 @@
 namespace weft::planner {
 namespace {
 
-constexpr double kGB = 1e9, kTB = 1e12, kTera = 1e12;
+constexpr double kTB = 1e12;
 constexpr double kHostMemory = 128 * kGB;
 
 // Peak, bandwidth and memory: vendors' data sheets. Tile efficiencies, kernel time and the links of

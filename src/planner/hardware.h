@@ -10,6 +10,9 @@
 
 namespace weft::planner {
 
+inline constexpr double kGB = 1e9, kGiBytes = 1024.0 * 1024 * 1024;  // bytes
+inline constexpr double kTera = 1e12;
+
 // One type of accelerator. Data-sheet values, then constants that were measured on it (or on the
 // type named in docs/planner.md, where nothing public was measured on this one).
 struct Device {

@@ -7,8 +7,6 @@
 namespace weft::planner {
 namespace {
 
-constexpr double kGiBytes = 1024.0 * 1024 * 1024;
-
 struct Published {
   const char* model;
   int pipeline, micro_batch, chunks, batch;

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/hardware.h"
+
 namespace weft::planner {
 namespace {
 
 constexpr double kNear = 1.2;
-constexpr double kGiBytes = 1024.0 * 1024 * 1024;
 
 // Everything that decides about one row.
 struct Setting {

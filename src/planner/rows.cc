@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/files.h"
+#include "planner/hardware.h"
 
 namespace weft::planner {
 namespace {
@@ -13,7 +14,6 @@ constexpr std::int64_t kMost = 10'000'000;
 constexpr int kUsualVocab = 51200, kUsualSequence = 2048;
 constexpr std::uint64_t kMaxRowsBytes = std::uint64_t{64} << 20;
 constexpr Limits kMeasured{0, 1e12, true};
-constexpr double kGB = 1e9, kGiBytes = 1024.0 * 1024 * 1024, kTera = 1e12;
 
 // What both forms share: the columns that any file may add.
 class RunReader {

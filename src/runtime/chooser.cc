@@ -11,8 +11,6 @@
 namespace weft::runtime {
 namespace {
 
-using collective::Operation;
-
 // Choosing must stay cheap beside the first operation; larger schedules are not timed.
 constexpr std::int64_t kMostMessages = 50'000;
 // What is usual on such links stays unless the measured ones promise so much less time: for noise
@@ -25,7 +23,7 @@ constexpr double kWorthwhile = 0.8;
 constexpr double kCollisions = 1.08;
 
 struct Row {
-  Operation operation;
+  collective::Operation operation;
   const char* algorithm;
   bool (*serves)(const GroupShape&);
 };
@@ -38,37 +36,38 @@ bool power(const GroupShape& shape) {
 bool hosts(const GroupShape& shape) { return !shape.one_host && shape.per_host > 1; }
 
 const Row kRows[] = {
-    {Operation::kAllReduce, "exchange", few},
-    {Operation::kAllReduce, "halving-doubling", power},
-    {Operation::kAllReduce, "ring", always},
-    {Operation::kAllReduce, "hierarchical", hosts},
-    {Operation::kReduceScatter, "ring", always},
-    {Operation::kReduceScatter, "halving-doubling", power},
-    {Operation::kAllGather, "ring", always},
-    {Operation::kAllGather, "bruck", always},
-    {Operation::kBroadcast, "binomial", always},
-    {Operation::kBroadcast, "chain", always},
-    {Operation::kReduce, "binomial", always},
-    {Operation::kReduce, "chain", always},
-    {Operation::kAllToAll, "direct", always},
-    {Operation::kAllToAll, "bruck", always},
-    {Operation::kBarrier, "dissemination", always},
+    {collective::Operation::kAllReduce, "exchange", few},
+    {collective::Operation::kAllReduce, "halving-doubling", power},
+    {collective::Operation::kAllReduce, "ring", always},
+    {collective::Operation::kAllReduce, "hierarchical", hosts},
+    {collective::Operation::kReduceScatter, "ring", always},
+    {collective::Operation::kReduceScatter, "halving-doubling", power},
+    {collective::Operation::kAllGather, "ring", always},
+    {collective::Operation::kAllGather, "bruck", always},
+    {collective::Operation::kBroadcast, "binomial", always},
+    {collective::Operation::kBroadcast, "chain", always},
+    {collective::Operation::kReduce, "binomial", always},
+    {collective::Operation::kReduce, "chain", always},
+    {collective::Operation::kAllToAll, "direct", always},
+    {collective::Operation::kAllToAll, "bruck", always},
+    {collective::Operation::kBarrier, "dissemination", always},
 };
 
 bool one_round(const std::string& algorithm) { return algorithm == "exchange"; }
 
 // Of the rank that adds most, in bytes: every rank adds everything in the exchange, a tree's
 // inner ranks all of each child, and otherwise all ranks share the work.
-double added_bytes(Operation operation, const std::string& algorithm, double n, double p) {
+double added_bytes(collective::Operation operation, const std::string& algorithm, double n,
+                   double p) {
   if (!collective::sums(operation)) return 0;
   if (one_round(algorithm)) return n * p;
-  if (operation != Operation::kReduce) return n * (p - 1) / p;
+  if (operation != collective::Operation::kReduce) return n * (p - 1) / p;
   return algorithm == "binomial" ? n * std::ceil(std::log2(p)) : n;
 }
 
 class TimedChooser : public Chooser {
  public:
-  Choice choose(Operation operation, double bytes, const GroupShape& shape,
+  Choice choose(collective::Operation operation, double bytes, const GroupShape& shape,
                 const Wish& wish) const override {
     GroupShape usual = shape, measured = shape;
     usual.links = LinkSpeeds{};
@@ -100,8 +99,8 @@ class TimedChooser : public Chooser {
     return static_cast<std::size_t>(least - candidates.begin());
   }
 
-  static std::vector<Candidate> consider(Operation operation, double bytes, const GroupShape& shape,
-                                         const Wish& wish) {
+  static std::vector<Candidate> consider(collective::Operation operation, double bytes,
+                                         const GroupShape& shape, const Wish& wish) {
     const std::string& wanted = wish.algorithm;
     const Topology topology = link_topology(shape);
     std::vector<Candidate> candidates;
@@ -118,8 +117,9 @@ class TimedChooser : public Chooser {
     return candidates;
   }
 
-  static Seconds time_of(Operation operation, const std::string& algorithm, double bytes,
-                         const GroupShape& shape, const Topology& topology, bool by_links) {
+  static Seconds time_of(collective::Operation operation, const std::string& algorithm,
+                         double bytes, const GroupShape& shape, const Topology& topology,
+                         bool by_links) {
     collective::Request request{.operation = operation, .ranks = shape.ranks};
     if (algorithm == "hierarchical") request.per_node = shape.per_host;
     const std::size_t slice = slice_bytes_of(algorithm, shape, by_links);
@@ -137,7 +137,7 @@ class TimedChooser : public Chooser {
     if (run.gave_up) return kNever;
     const LinkSpeed& link = shape.one_host ? shape.links.same_host : shape.links.other_host;
     // Calls are compared before, but in the exchange.
-    const double rounds = one_round(algorithm) || operation == Operation::kBarrier
+    const double rounds = one_round(algorithm) || operation == collective::Operation::kBarrier
                               ? 0
                               : std::ceil(std::log2(shape.ranks));
     const double lost = shape.one_host || algorithm == "ring" ? 1 : kCollisions;

@@ -11,8 +11,6 @@
 namespace weft::runtime {
 namespace {
 
-using collective::Operation;
-
 GroupShape on_one_host(int ranks) { return {ranks, ranks, true, {}}; }
 GroupShape on_hosts(int hosts, int per_host) { return {hosts * per_host, per_host, false, {}}; }
 
@@ -24,7 +22,7 @@ Seconds expected(const Choice& choice, const std::string& algorithm) {
 }
 
 Choice all_reduce(double bytes, const GroupShape& shape, bool any_order = false) {
-  return timed_chooser().choose(Operation::kAllReduce, bytes, shape, {"", any_order});
+  return timed_chooser().choose(collective::Operation::kAllReduce, bytes, shape, {"", any_order});
 }
 
 TEST(Chooser, TimesAreThoseOfTheClosedForms) {
@@ -108,7 +106,7 @@ TEST(Chooser, NoiseAndSizesOfOneClassChangeNothing) {
 TEST(Chooser, EveryOperationHasAnAlgorithmThatServes) {
   for (int i = 0; i < collective::kOperations; ++i) {
     for (const int ranks : {2, 3, 16, 61, 512}) {
-      const auto operation = static_cast<Operation>(i);
+      const auto operation = static_cast<collective::Operation>(i);
       const GroupShape shape = on_one_host(ranks);
       const Choice choice = timed_chooser().choose(operation, 1e6, shape, {});
       EXPECT_TRUE(
@@ -119,13 +117,13 @@ TEST(Chooser, EveryOperationHasAnAlgorithmThatServes) {
 }
 
 TEST(Chooser, AWishIsTakenAndTimed) {
-  const Choice choice =
-      timed_chooser().choose(Operation::kAllReduce, 4096, on_one_host(4), {"ring", false});
+  const Choice choice = timed_chooser().choose(collective::Operation::kAllReduce, 4096,
+                                               on_one_host(4), {"ring", false});
   EXPECT_EQ(choice.algorithm, "ring");
   ASSERT_EQ(choice.considered.size(), 1u);
   EXPECT_LT(choice.expected_s, 1);
-  const Choice rare = timed_chooser().choose(Operation::kAllReduce, 4096, on_one_host(4),
-                                             {"double-binary-tree", false});
+  const Choice rare = timed_chooser().choose(collective::Operation::kAllReduce, 4096,
+                                             on_one_host(4), {"double-binary-tree", false});
   EXPECT_EQ(rare.algorithm, "double-binary-tree");
   EXPECT_LT(rare.expected_s, 1);
 }

@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kBatch = 64;            // messages taken before slices are started anew
 constexpr Seconds kPatience = 10e-6;  // of a spinning driver, before it lets others run in between
-constexpr Seconds kLongRest = 1.0;    // a sleeper looks again after so long in any case
 constexpr std::size_t kMostStashed = 256 << 20;
 
 // What others wrote before they let go of what is now ours alone is seen from here on. The thread

@@ -23,6 +23,9 @@
 
 namespace weft::runtime {
 
+// A sleeper looks again after so long in any case.
+inline constexpr Seconds kLongRest = 1.0;
+
 struct EngineOptions {
   // How long a driver looks again and again before it sleeps. 0 when ranks exceed cores.
   Seconds spin_s = 50e-6;

@@ -11,8 +11,6 @@
 namespace weft::runtime {
 namespace {
 
-constexpr Seconds kLongRest = 1.0;  // a sleeper looks again after so long in any case
-
 std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }

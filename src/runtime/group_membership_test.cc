@@ -13,11 +13,9 @@ namespace {
 
 using testing::HasSubstr;
 
-class GroupMembership : public testing::TestWithParam<Way> {};
+class GroupMembership : public testing::TestWithParam<Medium> {};
 INSTANTIATE_TEST_SUITE_P(All, GroupMembership, testing::ValuesIn(ways()),
                          [](const auto& p) { return name_of(p.param); });
-
-const DataType kF32 = DataType::kFloat32;
 
 // Sums until it fails, and says why. Every sum that ends well must be right.
 std::string sum_until_error(Group& group, float own, float want, std::size_t count) {

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr std::size_t kMost = 200'000;
 
-class GroupMisuse : public testing::TestWithParam<Way> {};
+class GroupMisuse : public testing::TestWithParam<Medium> {};
 INSTANTIATE_TEST_SUITE_P(All, GroupMisuse, testing::ValuesIn(ways()),
                          [](const auto& p) { return name_of(p.param); });
 
@@ -50,7 +50,6 @@ Action exchange(std::vector<std::uint64_t> sends, std::vector<std::uint64_t> rec
 }
 const Action kBarrier = [](Group& g, Buffers&) { return g.barrier(); };
 
-const DataType kF32 = DataType::kFloat32;
 const Misuse kMisuses[] = {
     {"small counts differ", reduce_all(10, kF32, ReduceOp::kSum),
      reduce_all(11, kF32, ReduceOp::kSum)},

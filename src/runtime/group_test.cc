@@ -65,7 +65,7 @@ const Case kCases[] = {
     {DataType::kUint8, ReduceOp::kSum, 100003},
 };
 
-class GroupOperations : public testing::TestWithParam<std::tuple<int, Way>> {
+class GroupOperations : public testing::TestWithParam<std::tuple<int, Medium>> {
  protected:
   int ranks() const { return std::get<0>(GetParam()); }
   // f(rank, group, case) for all cases, on started ranks.

@@ -31,26 +31,28 @@ inline double time_factor() {
 #endif
 }
 
-// What carries the bytes of ranks.
-enum class Way { kMemory, kTcp, kUcx };
+inline constexpr DataType kF32 = DataType::kFloat32;
 
-inline std::vector<Way> ways() {
-  std::vector<Way> built = {Way::kMemory, Way::kTcp};
-  if (ucx_built()) built.push_back(Way::kUcx);
+// What carries the bytes of ranks.
+enum class Medium { kMemory, kTcp, kUcx };
+
+inline std::vector<Medium> ways() {
+  std::vector<Medium> built = {Medium::kMemory, Medium::kTcp};
+  if (ucx_built()) built.push_back(Medium::kUcx);
   return built;
 }
 
-inline std::string name_of(Way way) {
-  return way == Way::kMemory ? "Memory" : way == Way::kTcp ? "Tcp" : "Ucx";
+inline std::string name_of(Medium way) {
+  return way == Medium::kMemory ? "Memory" : way == Medium::kTcp ? "Tcp" : "Ucx";
 }
 
 class Ranks {
  public:
-  explicit Ranks(int ranks, Way way = Way::kMemory) : ranks_(ranks) {
+  explicit Ranks(int ranks, Medium way = Medium::kMemory) : ranks_(ranks) {
     secret_ = *Secret::fresh();
     store_ = StoreServer::start("127.0.0.1:0", secret_).value();
-    base.shared_memory = way == Way::kMemory;
-    base.network = way == Way::kUcx ? "ucx" : "tcp";
+    base.shared_memory = way == Medium::kMemory;
+    base.network = way == Medium::kUcx ? "ucx" : "tcp";
     base.start_deadline_s = 4 * time_factor();
     base.deadline_s = 4 * time_factor();
   }

@@ -14,7 +14,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-class GroupTraffic : public testing::TestWithParam<Way> {};
+class GroupTraffic : public testing::TestWithParam<Medium> {};
 INSTANTIATE_TEST_SUITE_P(All, GroupTraffic, testing::ValuesIn(ways()),
                          [](const auto& p) { return name_of(p.param); });
 
@@ -126,7 +126,7 @@ TEST_P(GroupTraffic, SubGroupsOfOthersDoNotCount) {
 
 TEST_P(GroupTraffic, LongVectorsNeedManySlices) {
   Ranks world(3, GetParam());
-  world.base.encrypt = GetParam() == Way::kTcp;
+  world.base.encrypt = GetParam() == Medium::kTcp;
   world.start();
   world.run([](int rank, Group& group) {
     Floats data(3'000'017);

@@ -9,7 +9,6 @@ namespace weft::runtime {
 namespace {
 
 using collective::Buffer;
-using collective::Operation;
 
 // floor(length * numerator / denominator) without overflow.
 __extension__ using Wide = unsigned __int128;
@@ -19,14 +18,15 @@ std::uint64_t share(std::uint64_t length, std::uint64_t numerator, std::uint64_t
   return static_cast<std::uint64_t>(Wide{length} * numerator / denominator);
 }
 
-bool by_rank(Operation operation) {
-  return operation == Operation::kReduceScatter || operation == Operation::kAllGather ||
-         operation == Operation::kAllToAll;
+bool by_rank(collective::Operation operation) {
+  return operation == collective::Operation::kReduceScatter ||
+         operation == collective::Operation::kAllGather ||
+         operation == collective::Operation::kAllToAll;
 }
 
 std::uint32_t chunks_per_part(const EndpointProgram& program) {
   const auto chunks = static_cast<std::uint32_t>(program.chunks.count);
-  if (program.operation == Operation::kAllToAll) return 1;
+  if (program.operation == collective::Operation::kAllToAll) return 1;
   return by_rank(program.operation) ? chunks / static_cast<std::uint32_t>(program.ranks) : chunks;
 }
 
@@ -37,7 +37,7 @@ Layout::Layout(const EndpointProgram& program, std::uint64_t count, std::size_t 
     : program_(&program), count_(count), width_(width), slices_(slices), pairs_(pairs) {
   CHECK(slices > 0);
   per_part_ = std::max(chunks_per_part(program), 1u);
-  if (!program.chunks.list.empty() && program.operation != Operation::kAllToAll) {
+  if (!program.chunks.list.empty() && program.operation != collective::Operation::kAllToAll) {
     before_.push_back(0);
     for (std::uint32_t j = 0; j < per_part_; ++j) {
       before_.push_back(before_.back() + program.chunks.list[j]);
@@ -132,7 +132,7 @@ std::uint32_t slices_for(const EndpointProgram& program, std::uint64_t count, st
   if (by_rank(program.operation)) {
     largest *= program.ranks;
     all *= program.ranks;
-    if (program.operation == Operation::kAllToAll) largest *= program.ranks;
+    if (program.operation == collective::Operation::kAllToAll) largest *= program.ranks;
   }
   // Slices and cells are rounded to whole elements or cache lines, each up by less than one.
   const double room =

@@ -8,7 +8,6 @@ namespace weft::runtime {
 namespace {
 
 using collective::Buffer;
-using collective::Operation;
 
 // How often the cells of a buffer name each of its elements, over all slices.
 std::vector<int> covered(const Layout& layout, const collective::Schedule& schedule, int rank,
@@ -37,7 +36,8 @@ std::vector<int> covered(const Layout& layout, const collective::Schedule& sched
 TEST(Layout, EveryElementBelongsToOneCellOfOneSlice) {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     for (const NamedRequest& named : requests_of(ranks)) {
-      if (named.request.operation == Operation::kBarrier || has_pairs(named.request)) continue;
+      if (named.request.operation == collective::Operation::kBarrier || has_pairs(named.request))
+        continue;
       const collective::Schedule schedule = named.algorithm->make(named.request);
       const auto programs = make_programs(schedule);
       for (const std::uint64_t count : {0u, 1u, 17u, 1009u, 20011u}) {
@@ -50,9 +50,10 @@ TEST(Layout, EveryElementBelongsToOneCellOfOneSlice) {
             for (const Buffer buffer : {Buffer::kInput, Buffer::kOutput}) {
               const auto whole = count * static_cast<std::uint64_t>(ranks);
               const bool parts =
-                  named.request.operation == Operation::kAllToAll ||
-                  named.request.operation == (buffer == Buffer::kInput ? Operation::kReduceScatter
-                                                                       : Operation::kAllGather);
+                  named.request.operation == collective::Operation::kAllToAll ||
+                  named.request.operation == (buffer == Buffer::kInput
+                                                  ? collective::Operation::kReduceScatter
+                                                  : collective::Operation::kAllGather);
               if (collective::cells_in(schedule, rank, buffer) == 0) continue;
               const auto times = covered(layout, schedule, rank, buffer, parts ? whole : count);
               ASSERT_EQ(times, std::vector<int>(times.size(), 1));
@@ -66,7 +67,8 @@ TEST(Layout, EveryElementBelongsToOneCellOfOneSlice) {
 
 TEST(Layout, ScratchHasRoomForEveryChunkOfEverySlice) {
   for (const NamedRequest& named : requests_of(6)) {
-    if (named.request.operation == Operation::kBarrier || has_pairs(named.request)) continue;
+    if (named.request.operation == collective::Operation::kBarrier || has_pairs(named.request))
+      continue;
     for (const EndpointProgram& program : make_programs(named.algorithm->make(named.request))) {
       if (program.scratch_cells == 0) continue;
       for (const std::uint64_t count : {1u, 1009u, 20011u}) {
@@ -86,7 +88,8 @@ TEST(Layout, ScratchHasRoomForEveryChunkOfEverySlice) {
 TEST(Layout, SlicesKeepMessagesSmall) {
   constexpr std::size_t kMost = 4096;
   for (const NamedRequest& named : requests_of(5)) {
-    if (named.request.operation == Operation::kBarrier || has_pairs(named.request)) continue;
+    if (named.request.operation == collective::Operation::kBarrier || has_pairs(named.request))
+      continue;
     const auto programs = make_programs(named.algorithm->make(named.request));
     for (const std::uint64_t count : {1u, 1000u, 100'003u}) {
       const std::uint32_t slices = slices_for(programs[0], count, 4, nullptr, kMost, 0);

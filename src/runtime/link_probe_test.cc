@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class LinkProbe : public testing::TestWithParam<Way> {};
+class LinkProbe : public testing::TestWithParam<Medium> {};
 INSTANTIATE_TEST_SUITE_P(All, LinkProbe, testing::ValuesIn(ways()),
                          [](const auto& p) { return name_of(p.param); });
 
@@ -24,7 +24,7 @@ TEST_P(LinkProbe, MeasuresTheKindOfPairThatThereIs) {
     world.start();
     const LinkSpeeds links = world.group(0)->links();
     for (int rank = 1; rank < ranks; ++rank) EXPECT_EQ(world.group(rank)->links(), links);
-    const bool memory = GetParam() == Way::kMemory;
+    const bool memory = GetParam() == Medium::kMemory;
     const LinkSpeed& measured = memory ? links.same_host : links.other_host;
     const LinkSpeed& untouched = memory ? links.other_host : links.same_host;
     EXPECT_EQ(untouched, memory ? usual.other_host : usual.same_host);

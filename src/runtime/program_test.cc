@@ -15,7 +15,6 @@
 namespace weft::runtime {
 namespace {
 
-using collective::Operation;
 using Words = std::vector<std::int32_t>;
 
 struct Flying {
@@ -101,11 +100,11 @@ std::pair<std::uint64_t, std::uint64_t> lengths(const collective::Request& r, co
   }
   const std::uint64_t n = sizes.vector;
   switch (r.operation) {
-    case Operation::kReduceScatter:
+    case collective::Operation::kReduceScatter:
       return {n * p, n};
-    case Operation::kAllGather:
+    case collective::Operation::kAllGather:
       return {n, n * p};
-    case Operation::kAllToAll:
+    case collective::Operation::kAllToAll:
       return {n * p, n * p};
     default:
       return {n, n};
@@ -118,21 +117,21 @@ Words wanted(const collective::Request& r, const Sizes& sizes, int rank) {
   const auto self = static_cast<std::uint64_t>(rank);
   Words out;
   switch (r.operation) {
-    case Operation::kAllReduce:
+    case collective::Operation::kAllReduce:
       return summed(r.ranks, 0, n);
-    case Operation::kReduce:
+    case collective::Operation::kReduce:
       return rank == r.root ? summed(r.ranks, 0, n) : Words{};
-    case Operation::kReduceScatter:
+    case collective::Operation::kReduceScatter:
       return summed(r.ranks, self * n, n);
-    case Operation::kBroadcast:
+    case collective::Operation::kBroadcast:
       for (std::uint64_t i = 0; i < n; ++i) out.push_back(input_of(r.root, i));
       return out;
-    case Operation::kAllGather:
+    case collective::Operation::kAllGather:
       for (std::uint64_t i = 0; i < n * p; ++i) {
         out.push_back(input_of(static_cast<int>(i / n), i % n));
       }
       return out;
-    case Operation::kAllToAll:
+    case collective::Operation::kAllToAll:
       for (std::uint64_t s = 0; s < p; ++s) {
         std::uint64_t first = 0;
         const auto amount = [&](std::uint64_t d) {
@@ -144,7 +143,7 @@ Words wanted(const collective::Request& r, const Sizes& sizes, int rank) {
         }
       }
       return out;
-    case Operation::kBarrier:
+    case collective::Operation::kBarrier:
       break;
   }
   return out;
@@ -200,14 +199,15 @@ class Play {
     for (int rank = 0; rank < named_.request.ranks; ++rank) {
       const Words want = wanted(named_.request, sizes_, rank);
       Words got = outputs_[static_cast<std::size_t>(rank)];
-      if (named_.request.operation == Operation::kReduce && rank != named_.request.root) continue;
+      if (named_.request.operation == collective::Operation::kReduce && rank != named_.request.root)
+        continue;
       got.resize(want.size());
       EXPECT_EQ(got, want) << "rank " << rank;
     }
   }
 
  private:
-  static runtime::Operation operation_of(Operation operation) {
+  static runtime::Operation operation_of(collective::Operation operation) {
     return static_cast<runtime::Operation>(operation);
   }
   // In place wherever the schedule allows it and both sides are of one length, as callers have it.
@@ -250,7 +250,7 @@ class Play {
 TEST(Programs, EveryGeneratorGivesTheRightResult) {
   for (int ranks = 1; ranks <= 9; ++ranks) {
     for (const NamedRequest& named : requests_of(ranks)) {
-      if (named.request.operation == Operation::kBarrier) continue;
+      if (named.request.operation == collective::Operation::kBarrier) continue;
       SCOPED_TRACE(describe(named));
       const collective::Schedule schedule = named.algorithm->make(named.request);
       for (const auto& [count, slices] :

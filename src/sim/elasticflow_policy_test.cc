@@ -12,7 +12,7 @@ constexpr const char* kRejecting =
     "base: elasticflow\nallocate: {part: min-share, refused: reject}\n";
 
 // Asks for one device; speeds on 1, 2 and 4.
-JobRow elastic(Seconds submit, Seconds work, Seconds deadline) {
+JobRow with_deadline(Seconds submit, Seconds work, Seconds deadline) {
   JobRow row;
   row.submit = submit;
   row.duration = work;
@@ -42,7 +42,7 @@ TEST(ElasticFlow, SharesGrowAndShrinkAsDeadlinesAllow) {
   ScenarioRow row{"b is admitted on more than it asked for",
                   "1x4",
                   "elasticflow",
-                  {elastic(0, 1000, 1100), elastic(100, 400, 370), {110, 1, 500}},
+                  {with_deadline(0, 1000, 1100), with_deadline(100, 400, 370), {110, 1, 500}},
                   {0, 100, 130 + 400 / 1.8},
                   {130 + 790 / 1.8, 130 + 400 / 1.8, 130 + 400 / 1.8 + 530},
                   {"fifo", "edf", "afs", "sia"}};
@@ -53,8 +53,10 @@ TEST(ElasticFlow, SharesGrowAndShrinkAsDeadlinesAllow) {
 // b cannot end by 100 on any share, c not by 400 beside a. Refused, they are best effort. d can,
 // and has 2 of the devices that b leaves over.
 TEST(ElasticFlow, WhatCannotBeKeptIsNotPromised) {
-  const std::vector<JobRow> jobs = {
-      {0, 4, 300, 0, 400}, elastic(10, 600, 100), {20, 4, 100, 0, 400}, elastic(20, 60, 900)};
+  const std::vector<JobRow> jobs = {{0, 4, 300, 0, 400},
+                                    with_deadline(10, 600, 100),
+                                    {20, 4, 100, 0, 400},
+                                    with_deadline(20, 60, 900)};
   expect_scenario({"a promise is worth its devices",
                    "1x4",
                    "elasticflow",

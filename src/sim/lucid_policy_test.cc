@@ -7,7 +7,7 @@ namespace {
 
 // Models 0 light, 1 medium, 2 heavy and of 20 GiB, 3 light but never measured beside another.
 // Measured pairs run at 0.8 each.
-std::shared_ptr<const PairTable> testing_pairs() {
+std::shared_ptr<const PairTable> lucid_pairs() {
   auto table = std::make_shared<PairTable>();
   for (int i = 0; i < 4; ++i) {
     ModelProfile model;
@@ -23,9 +23,9 @@ std::shared_ptr<const PairTable> testing_pairs() {
   return table;
 }
 
-RunResult run(const std::string& cluster, const std::vector<JobRow>& rows,
-              const std::string& policy, const SimOptions& options = testing_options()) {
-  return run_pairs(cluster, rows, policy, testing_pairs(), options);
+RunResult run_lucid(const std::string& cluster, const std::vector<JobRow>& rows,
+                    const std::string& policy, const SimOptions& options = testing_options()) {
+  return run_pairs(cluster, rows, policy, lucid_pairs(), options);
 }
 
 // One device. a (100 s) runs alone until b (50 s, light) joins at 10: both at 0.8. b ends at
@@ -34,31 +34,31 @@ RunResult run(const std::string& cluster, const std::vector<JobRow>& rows,
 TEST(LucidPolicy, LightJobsShareAndHeavyOnesWait) {
   const std::vector<JobRow> rows = {modelled(0, 1, 100, 0), modelled(10, 1, 50, 1),
                                     modelled(11, 1, 30, 2), modelled(12, 1, 40, 3)};
-  const RunResult got = run("1x1", rows, "lucid");
+  const RunResult got = run_lucid("1x1", rows, "lucid");
   EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 10, 112.5, 142.5}));
   EXPECT_DOUBLE_EQ(got.records[1].end, 72.5);
   EXPECT_DOUBLE_EQ(got.records[0].end, 112.5);
   EXPECT_EQ(got.restarts, 0);
-  EXPECT_NE(starts_of(got), starts_of(run("1x1", rows, "fifo")));
+  EXPECT_NE(starts_of(got), starts_of(run_lucid("1x1", rows, "fifo")));
   // The nearest sibling: the same order and passing, without sharing.
-  EXPECT_NE(starts_of(got), starts_of(run("1x1", rows, "{base: lucid, share: none}")));
+  EXPECT_NE(starts_of(got), starts_of(run_lucid("1x1", rows, "{base: lucid, share: none}")));
 }
 
 TEST(LucidPolicy, AGuestDoesNotOutstayItsHostByMuch) {
   // b is believed to need more than twice as long as a: it waits for a's end.
-  EXPECT_EQ(starts_of(run("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 201, 0)}, "lucid")),
+  EXPECT_EQ(starts_of(run_lucid("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 201, 0)}, "lucid")),
             (std::vector<Seconds>{0, 100}));
-  EXPECT_EQ(starts_of(run("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 200, 0)}, "lucid")),
+  EXPECT_EQ(starts_of(run_lucid("1x1", {modelled(0, 1, 100, 0), modelled(0, 1, 200, 0)}, "lucid")),
             (std::vector<Seconds>{0, 0}));
 }
 
 TEST(LucidPolicy, AThirdJobNeverJoinsTwo) {
-  const RunResult got =
-      run("1x1", {modelled(0, 1, 80, 0), modelled(0, 1, 80, 0), modelled(0, 1, 80, 0)}, "lucid");
+  const RunResult got = run_lucid(
+      "1x1", {modelled(0, 1, 80, 0), modelled(0, 1, 80, 0), modelled(0, 1, 80, 0)}, "lucid");
   EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 0, 100}));
 }
 
-std::vector<JobRow> random_rows(std::uint64_t seed, int jobs) {
+std::vector<JobRow> lucid_rows(std::uint64_t seed, int jobs) {
   return random_modelled(seed, 4, jobs, 20, 400, 4);
 }
 
@@ -66,8 +66,8 @@ std::vector<JobRow> random_rows(std::uint64_t seed, int jobs) {
 // devices is at most its duration over the worst speed of the table, and it is never preempted.
 TEST(LucidPolicy, NobodyRunsSlowerThanItsMeasuredPairOnRandomTraces) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed, 25);
-    const RunResult got = run("2x8", rows, "lucid");
+    const std::vector<JobRow> rows = lucid_rows(seed, 25);
+    const RunResult got = run_lucid("2x8", rows, "lucid");
     EXPECT_EQ(got.restarts, 0);
     for (size_t i = 0; i < rows.size(); ++i) {
       EXPECT_LE(got.records[i].run_s, rows[i].duration / 0.8 + 1e-6);
@@ -78,7 +78,7 @@ TEST(LucidPolicy, NobodyRunsSlowerThanItsMeasuredPairOnRandomTraces) {
 
 TEST(LucidPolicy, SurvivesDelayLossRefusalAndFailures) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const RunResult got = run("2x8", random_rows(seed, 25), "lucid", hard_options(seed));
+    const RunResult got = run_lucid("2x8", lucid_rows(seed, 25), "lucid", hard_options(seed));
     for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
   }
 }
@@ -92,12 +92,12 @@ constexpr const char* kProfiling =
 TEST(LucidPolicy, NewJobsAreProfiledFirst) {
   const std::vector<JobRow> rows = {modelled(0, 1, 500, 0), modelled(0, 1, 150, 0),
                                     modelled(0, 2, 300, 0)};
-  const RunResult got = run("gpu:1x2,profile:1x2", rows, kProfiling);
+  const RunResult got = run_lucid("gpu:1x2,profile:1x2", rows, kProfiling);
   EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 0, 200}));
   EXPECT_EQ(got.records[1].end, 150);
   EXPECT_EQ(got.records[0].end, 500);
   EXPECT_EQ(got.records[2].end, 600);
-  EXPECT_NE(starts_of(got), starts_of(run("gpu:1x2,profile:1x2", rows, "lucid")));
+  EXPECT_NE(starts_of(got), starts_of(run_lucid("gpu:1x2,profile:1x2", rows, "lucid")));
 }
 
 TEST(LucidPolicy, ProfilingSurvivesDelayLossRefusalAndFailures) {
@@ -105,7 +105,8 @@ TEST(LucidPolicy, ProfilingSurvivesDelayLossRefusalAndFailures) {
     for (const bool hard : {false, true}) {
       SimOptions options = hard ? hard_options(seed) : testing_options();
       options.record_timeline = true;
-      const RunResult got = run("gpu:1x8,profile:1x4", random_rows(seed, 25), kProfiling, options);
+      const RunResult got =
+          run_lucid("gpu:1x8,profile:1x4", lucid_rows(seed, 25), kProfiling, options);
       for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
       for (const Span& span : got.timeline) {
         if (span.device < 8) continue;

@@ -7,7 +7,7 @@ namespace {
 
 // Models 0 to 9 use the device for 5 %, 15 %, ... 95 % of a step, and two of them together go as
 // fast as their stages interleave.
-std::shared_ptr<const PairTable> testing_pairs() {
+std::shared_ptr<const PairTable> muri_pairs() {
   auto table = std::make_shared<PairTable>();
   for (int i = 0; i < 10; ++i) {
     ModelProfile model;
@@ -26,9 +26,9 @@ std::shared_ptr<const PairTable> testing_pairs() {
   return table;
 }
 
-RunResult run(const std::string& cluster, const std::vector<JobRow>& rows,
-              const std::string& policy, const SimOptions& options = testing_options()) {
-  return run_pairs(cluster, rows, policy, testing_pairs(), options);
+RunResult run_muri(const std::string& cluster, const std::vector<JobRow>& rows,
+                   const std::string& policy, const SimOptions& options = testing_options()) {
+  return run_pairs(cluster, rows, policy, muri_pairs(), options);
 }
 
 // a (95 % of the device) and b (15 %) hold the two devices. c (85 %) and d (5 %) come together and
@@ -38,14 +38,14 @@ RunResult run(const std::string& cluster, const std::vector<JobRow>& rows,
 TEST(MuriPolicy, ComplementaryStagesShareADevice) {
   const std::vector<JobRow> rows = {modelled(0, 1, 100, 9), modelled(0, 1, 110, 1),
                                     modelled(10, 1, 300, 8), modelled(10, 1, 400, 0)};
-  const RunResult got = run("1x2", rows, "muri");
+  const RunResult got = run_muri("1x2", rows, "muri");
   EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 0, 10, 10}));
   EXPECT_NEAR(got.records[0].end, 100, 1e-6);
   EXPECT_NEAR(got.records[1].end, 110, 1e-6);
   EXPECT_NEAR(got.records[2].end, 310, 1e-6);
   EXPECT_NEAR(got.records[3].end, 410, 1e-6);
-  EXPECT_NE(starts_of(got), starts_of(run("1x2", rows, "fifo")));
-  EXPECT_NE(starts_of(got), starts_of(run("1x2", rows, "lucid")));
+  EXPECT_NE(starts_of(got), starts_of(run_muri("1x2", rows, "fifo")));
+  EXPECT_NE(starts_of(got), starts_of(run_muri("1x2", rows, "lucid")));
 }
 
 TEST(MuriPolicy, EfficiencyIsThatOfTheInterleavedStep) {
@@ -57,7 +57,7 @@ TEST(MuriPolicy, EfficiencyIsThatOfTheInterleavedStep) {
   EXPECT_DOUBLE_EQ(interleaving_efficiency(b, b), 1 / 1.8);  // the host is
 }
 
-std::vector<JobRow> random_rows(std::uint64_t seed, int jobs) {
+std::vector<JobRow> muri_rows(std::uint64_t seed, int jobs) {
   return random_modelled(seed, 10, jobs, 15, 400, 3);
 }
 
@@ -66,9 +66,9 @@ std::vector<JobRow> random_rows(std::uint64_t seed, int jobs) {
 TEST(MuriPolicy, InterleavingPaysOnRandomTraces) {
   double together_s = 0, apart_s = 0;
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed, 25);
-    const RunResult got = run("2x4", rows, "muri");
-    const RunResult apart = run("2x4", rows, "{base: muri, share: none}");
+    const std::vector<JobRow> rows = muri_rows(seed, 25);
+    const RunResult got = run_muri("2x4", rows, "muri");
+    const RunResult apart = run_muri("2x4", rows, "{base: muri, share: none}");
     together_s += got.jct_s.mean;
     apart_s += apart.jct_s.mean;
     EXPECT_EQ(got.restarts, 0);
@@ -81,7 +81,7 @@ TEST(MuriPolicy, InterleavingPaysOnRandomTraces) {
 
 TEST(MuriPolicy, SurvivesDelayLossRefusalAndFailures) {
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
-    const RunResult got = run("2x4", random_rows(seed, 25), "muri", hard_options(seed));
+    const RunResult got = run_muri("2x4", muri_rows(seed, 25), "muri", hard_options(seed));
     for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
   }
 }

@@ -10,12 +10,6 @@ namespace {
 
 const std::vector<std::uint32_t> kUnequal = {1, 12, 3, 30};
 
-Mode mode(const std::string& text) {
-  auto parsed = parse_mode(text);
-  EXPECT_TRUE(parsed.ok()) << text;
-  return *parsed;
-}
-
 std::vector<double> end_of(const Quadratics& q, const std::string& text, double lr,
                            std::uint64_t rounds, const std::vector<std::uint32_t>& steps) {
   SwarmOptions options = q.swarm(mode(text), steps);

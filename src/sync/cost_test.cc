@@ -7,8 +7,6 @@
 namespace weft::sync {
 namespace {
 
-Mode mode(const std::string& text) { return *parse_mode(text); }
-
 TEST(SyncCost, BytesOfKnownCases) {
   const struct {
     const char* text;

@@ -7,12 +7,6 @@
 namespace weft::sync {
 namespace {
 
-Mode mode(const std::string& text) {
-  auto parsed = parse_mode(text);
-  EXPECT_TRUE(parsed.ok()) << text;
-  return *parsed;
-}
-
 // One process that takes the weighted mean gradient.
 std::vector<double> one_process(const Quadratics& q, double lr, int steps) {
   std::vector<double> at(q.dimensions(), 1.0), own(at), mean(at);
@@ -60,12 +54,6 @@ TEST(Machine, LocalStepsAreAveragedEveryPeriod) {
     }
   }
   EXPECT_LT(distance(swarm.rank(1).parameters, at), 1e-12);
-}
-
-std::vector<Member> members(std::uint32_t count) {
-  std::vector<Member> all;
-  for (std::uint32_t i = 0; i < count; ++i) all.push_back({i});
-  return all;
 }
 
 // "average 1" is an average of fragment 1, "proceed+" a whole step.

@@ -15,14 +15,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Kind = ServerAction::Kind;
 
-Mode mode(const std::string& text) { return *parse_mode(text); }
-
-std::vector<Member> members(std::uint32_t count) {
-  std::vector<Member> all;
-  for (std::uint32_t i = 0; i < count; ++i) all.push_back({i});
-  return all;
-}
-
 TEST(ShardServer, AnswersOnceTheSlowestIsWithinTheBound) {
   ShardServer server(mode("ssp:bound=1"), members(2));
   EXPECT_THAT(*server.pushed(0, 1),

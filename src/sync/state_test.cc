@@ -9,12 +9,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<Member> members(std::uint32_t count) {
-  std::vector<Member> all;
-  for (std::uint32_t i = 0; i < count; ++i) all.push_back({i});
-  return all;
-}
-
 TEST(MachineState, ReadsBackAtAnyMoment) {
   for (const ModeHelp& help : list_modes()) {
     Random random(2);

@@ -115,6 +115,21 @@ file(WRITE "${WORK}/src/floor/size.h" "#pragma once\nstd::size_t size();\n")
 expect_refusal("a header that does not compile alone"
   "size.h[^ ]* error: 'size_t' in namespace 'std' does not name a type")
 
+# A header that a source shows to stand alone is not compiled again; only the first line shows it.
+# (That only a source of the header's own room does, the include of attic.h above has shown.)
+foreach(place IN ITEMS "first|#include \"floor/size.h\"\n"
+                       "behind another header|#include <cstddef>\n#include \"floor/size.h\"\n"
+                       "behind a declaration|namespace std { enum size_t : int\; }\n#include \"floor/size.h\"\n"
+                       "behind a condition|#if 0\n#include \"floor/size.h\"\n#endif\n"
+                       "in a comment|/*\n#include \"floor/size.h\"\n*/\n")
+  string(REGEX MATCH "^([^|]*)\\|(.*)$" place "${place}")
+  lay_clean_house()
+  file(WRITE "${WORK}/src/floor/size.h" "#pragma once\nstd::size_t size();\n")
+  file(WRITE "${WORK}/src/floor/size.cc" "// A comment.\n\n${CMAKE_MATCH_2}")
+  expect_refusal("a header that does not compile alone, ${CMAKE_MATCH_1} in a source"
+    "size.h[^ ]* error: 'size_t' in namespace 'std' does not name a type")
+endforeach()
+
 lay_clean_house()
 house_lists("room(cellar)\nroom(pantry SEES cellar)\nroom(floor SEES cellar pantry)")
 expect_pass("a declared room that has no folder yet")

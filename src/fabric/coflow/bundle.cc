@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "fabric/coflow/link_kernels.h"
 
 namespace weft {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Links with less than this for each flow are summed anew before anything is divided by it.
 constexpr double kFewBytes = 10;
 

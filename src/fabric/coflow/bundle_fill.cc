@@ -7,8 +7,6 @@
 namespace weft {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // One bundle's max-min: the links with the least room per weight (their level) fill up first, hold
 // all flows that no other link holds yet, and leave the links across what their flows do not take.
 // Closing a link never lowers a level, and changes only levels across; so all uplinks that lie

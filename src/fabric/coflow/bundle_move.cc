@@ -7,7 +7,6 @@
 namespace weft {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Below this a clock's scale is begun anew, long before it leaves the range of numbers.
 constexpr double kSmallScale = 1e-100;
 // And below this part of a scale that is left after a move.

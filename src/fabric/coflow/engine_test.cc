@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kSeeds = 40;
+constexpr std::uint64_t kEngineSeeds = 40;
 
 CoflowTrace parsed(const std::string& text) {
   auto trace = parse_coflow_trace("test", text);
@@ -74,7 +74,7 @@ TEST(CoflowEngine, SmallCasesAreAsWorkedOutByHand) {
 
 TEST(CoflowEngine, NoPortIsOverbookedAndNothingIsLost) {
   for (const CoflowPolicy& policy : coflow_policies()) {
-    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (std::uint64_t seed = 1; seed <= kEngineSeeds; ++seed) {
       SCOPED_TRACE(policy.name + " seed " + std::to_string(seed));
       const CoflowTrace trace = random_coflows(seed);
       CoflowOptions options;
@@ -103,7 +103,7 @@ TEST(CoflowEngine, NoPortIsOverbookedAndNothingIsLost) {
 }
 
 TEST(CoflowEngine, FairIsWhatFlowsSharingForThemselvesGive) {
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kEngineSeeds; ++seed) {
     const CoflowTrace trace = random_coflows(seed);
     const CoflowRun table = run_policy(trace, "fair");
     CoflowRun flows;
@@ -127,7 +127,7 @@ TEST(CoflowEngine, FairOnASwitchTooLargeForATable) {
 
 TEST(CoflowEngine, OurOwnIsNotWorseThanSebfOverManyTraces) {
   double ours = 0, sebf = 0;
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kEngineSeeds; ++seed) {
     const CoflowTrace trace = random_coflows(seed);
     ours += std::log(mean_time(run_policy(trace, "weft")));
     sebf += std::log(mean_time(run_policy(trace, "sebf-remaining")));
@@ -153,7 +153,7 @@ TEST(CoflowEngine, NobodySeesTheFuture) {
 
 TEST(CoflowEngine, CoflowsLetInMeetTheirDeadlines) {
   std::size_t refused = 0;
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kEngineSeeds; ++seed) {
     CoflowTrace trace = random_coflows(seed);
     assign_deadlines(trace, CoflowOptions{}.bytes_per_s, 1, seed);
     const CoflowRun run = run_policy(trace, "edf");

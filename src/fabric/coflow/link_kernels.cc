@@ -4,8 +4,6 @@
 #pragma GCC optimize("O3")
 #include "fabric/coflow/link_kernels.h"
 
-#include <limits>
-
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WEFT_WIDE __attribute__((target("avx2")))
 #else
@@ -15,8 +13,6 @@
 
 namespace weft {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool has_wide() {
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace weft {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A link is full at `level` per weight: takes what its flows get, weight[o] * open[o] each, out of
 // what the links across have: room (not below 0) and weight.

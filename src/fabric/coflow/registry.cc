@@ -31,15 +31,15 @@ const std::vector<CoflowPolicy>& coflow_policies() {
 
 Result<const CoflowPolicy*> find_coflow_policy(const std::string& name) {
   std::vector<std::string> names;
+  std::string known;  // not fmt::join(), of whose parser g++ 12 says falsely that it overflows
   for (const CoflowPolicy& policy : coflow_policies()) {
     if (policy.name == name) return &policy;
     names.push_back(policy.name);
+    known += (known.empty() ? "known: " : ", ") + names.back();
   }
   const std::string near = near_miss(name, names);
   return Error{ErrorKind::kNotFound, fmt::format("unknown coflow policy '{}'", name),
-               near.empty()
-                   ? fmt::format("known: {}", fmt::join(names, ", "))
-                   : fmt::format("did you mean '{}'? known: {}", near, fmt::join(names, ", "))};
+               near.empty() ? known : fmt::format("did you mean '{}'? {}", near, known)};
 }
 
 }  // namespace weft

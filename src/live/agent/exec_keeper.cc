@@ -26,11 +26,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kGoDeadlineNs = 30'000 * kMillisecond;
 constexpr std::int64_t kGraceNs = 1000 * kMillisecond;  // from the wish to the kill
 constexpr std::int64_t kFirstKillAgainNs = 5 * kMillisecond, kMostKillAgainNs = 200 * kMillisecond;
-constexpr int kNotStarted = 126;
 
 class ExecKeeper {
  public:

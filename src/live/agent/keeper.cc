@@ -1,7 +1,6 @@
 #include "live/agent/keeper.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 
 #include "base/stopwatch.h"
@@ -25,15 +23,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kGoDeadlineNs = 30 * kSecond;
-constexpr int kNotStarted = 126;
 constexpr int kMostFreezeLooks = 1000;
 constexpr useconds_t kFreezeLookUs = 1000;
-
-Error io_error(const std::string& what) {
-  return {ErrorKind::kIo, fmt::format("{}: {}", what, std::strerror(errno)), ""};
-}
 
 long oom_kills(const std::string& path) {
   std::ifstream in(path);

@@ -26,22 +26,22 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-Error failed(const char* what, const std::string& path) {
-  return {ErrorKind::kIo, fmt::format("{} {}: {}", what, path, std::strerror(errno)), ""};
-}
-
 int new_socket() { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
 
 }  // namespace
 
+Error io_error(const std::string& what) {
+  return {ErrorKind::kIo, fmt::format("{}: {}", what, std::strerror(errno)), ""};
+}
+
 Result<int> listen_for_keepers(const std::string& path) {
   const int descriptor = new_socket();
-  if (descriptor < 0) return failed("no socket for", path);
+  if (descriptor < 0) return io_error("no socket for " + path);
   const sockaddr_un address = address_of(path);
   unlink(path.c_str());
   if (bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       chmod(path.c_str(), 0600) != 0 || listen(descriptor, kBacklog) != 0) {
-    const Error error = failed("cannot listen at", path);
+    const Error error = io_error("cannot listen at " + path);
     close(descriptor);
     return error;
   }
@@ -50,13 +50,13 @@ Result<int> listen_for_keepers(const std::string& path) {
 
 Result<int> connect_to_agent(const std::string& path) {
   const int descriptor = new_socket();
-  if (descriptor < 0) return failed("no socket for", path);
+  if (descriptor < 0) return io_error("no socket for " + path);
   const sockaddr_un address = address_of(path);
   if (connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       peer_of(descriptor)) {
     return descriptor;
   }
-  const Error error = failed("cannot connect to", path);
+  const Error error = io_error("cannot connect to " + path);
   close(descriptor);
   return error;
 }

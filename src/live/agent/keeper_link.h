@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -12,6 +13,14 @@
 namespace weft::live {
 
 inline constexpr std::size_t kMostLinkBytes = 64 << 10;
+// The exit code of what could not be started, as shells have it.
+inline constexpr int kNotStarted = 126;
+// Until the agent says go, after which a keeper gives up.
+inline constexpr std::int64_t kGoDeadlineNs = 30'000'000'000;
+inline constexpr std::int64_t kMillisecond = 1'000'000;  // in nanoseconds
+
+// What the last call of the system failed with.
+Error io_error(const std::string& what);
 
 // A non-blocking socket that listens at `path`, for this user alone; what was there is replaced.
 Result<int> listen_for_keepers(const std::string& path);

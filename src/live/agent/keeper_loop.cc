@@ -25,16 +25,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kFirstBackoffNs = 20 * kMillisecond, kMostBackoffNs = 250 * kMillisecond;
 constexpr std::int64_t kProgressEveryNs = 100 * kMillisecond;
 constexpr std::int64_t kKillAgainNs = 10 * kMillisecond;
 constexpr std::size_t kMostDatagram = 4096;
 constexpr int kMostDatagramsATurn = 256;
-
-Error io_error(const std::string& what) {
-  return {ErrorKind::kIo, fmt::format("{}: {}", what, std::strerror(errno)), ""};
-}
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #include "live/agent/node_execs.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +22,7 @@ namespace weft::live {
 namespace {
 
 constexpr Seconds kLookAgain = 0.005;
-constexpr int kNotStarted = 126;
 constexpr char kEndOfInput = '\x04';  // as a terminal has it
-
-Error io_error(const char* what) {
-  return {ErrorKind::kIo, fmt::format("{}: {}", what, strerror(errno)), ""};
-}
 
 void set_size(int terminal, int rows, int columns) {
   winsize size = {};

@@ -22,7 +22,6 @@ namespace {
 constexpr std::int64_t kStartDeadlineNs = 30'000'000'000;
 constexpr Seconds kStopSlack = 3;  // beyond the grace, after which a keeper does not do its work
 constexpr Seconds kLookAgain = 0.005;
-constexpr int kNotStarted = 126;
 
 Seconds now_s() { return 1e-9 * static_cast<double>(monotonic_ns()); }
 

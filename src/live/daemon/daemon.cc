@@ -21,7 +21,7 @@
 namespace weft::live {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(20);
+constexpr auto kLookForEndEvery = std::chrono::milliseconds(20);
 constexpr const char* kGoesDown = "the cluster goes down";
 constexpr Seconds kDay = 24 * kHour;
 constexpr Seconds kDrainMargin = 5;  // beyond the longest grace of a job
@@ -297,12 +297,12 @@ void Daemon::drain(const std::atomic<bool>& stop_now) {
   const std::int64_t begin = monotonic_ns();
   const auto passed = [&] { return 1e-9 * static_cast<double>(monotonic_ns() - begin); };
   while (board_->any(holds) && passed() < patience && !stops_now_ && !stop_now && !over_) {
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(kLookForEndEvery);
   }
 }
 
 Status Daemon::wait(const std::atomic<bool>& stop_now) {
-  while (!stop_now && !asked_to_stop_ && !over_) std::this_thread::sleep_for(kLookEvery);
+  while (!stop_now && !asked_to_stop_ && !over_) std::this_thread::sleep_for(kLookForEndEvery);
   if (asked_to_stop_) drain(stop_now);
   const std::lock_guard guard(mutex_);
   if (over_) return why_over_;

@@ -18,6 +18,8 @@
 #include <optional>
 #include <variant>
 
+#include "live/http/milliseconds.h"
+
 namespace weft::live {
 namespace {
 
@@ -32,10 +34,6 @@ using TcpStream = beast::basic_stream<Tcp>;
 using TlsStream = beast::ssl_stream<TcpStream>;
 
 constexpr std::uint64_t kMostBody = std::uint64_t{1} << 30;
-
-std::chrono::milliseconds milliseconds(Seconds s) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(s * 1000));
-}
 
 }  // namespace
 

@@ -21,13 +21,10 @@
 #include <memory>
 #include <optional>
 
+#include "live/http/milliseconds.h"
 #include "live/http/server.h"
 
 namespace weft::live {
-
-inline std::chrono::milliseconds milliseconds(Seconds s) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(s * 1000));
-}
 
 // What the sessions of one listener share.
 struct SessionShare {

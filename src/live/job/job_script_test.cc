@@ -24,7 +24,7 @@ Read read(const std::string& headers) {
   return {std::move(job), std::move(warnings)};
 }
 
-JobSpec read_good(const std::string& headers) {
+JobSpec read_good_script(const std::string& headers) {
   const Read result = read(headers);
   EXPECT_TRUE(result.job.ok()) << result.job.error().text();
   EXPECT_THAT(result.warnings, IsEmpty());
@@ -32,7 +32,7 @@ JobSpec read_good(const std::string& headers) {
 }
 
 TEST(JobScript, ReadsHeaders) {
-  const JobSpec job = read_good(
+  const JobSpec job = read_good_script(
       "#SBATCH --job-name=digits --nodes=2\n"
       "#SBATCH --ntasks-per-node 4   # a comment\n"
       "#SBATCH --gres=gpu:a100:4\n"
@@ -77,7 +77,7 @@ TEST(JobScript, DevicesHaveManyForms) {
       {"--gres=gpu:4 --gpus-per-node=4", {"", 4}},
   };
   for (const auto& [headers, want] : cases) {
-    EXPECT_THAT(read_good(std::string("#SBATCH ") + headers).resources.accelerators,
+    EXPECT_THAT(read_good_script(std::string("#SBATCH ") + headers).resources.accelerators,
                 ElementsAre(want))
         << headers;
   }
@@ -87,7 +87,7 @@ TEST(JobScript, TimesAndMemoryAsInSlurm) {
   const std::vector<std::pair<const char*, double>> times = {
       {"90", 5400}, {"1:30", 90}, {"2:00:00", 7200}, {"1-12", 129600}, {"1-12:30", 131400}};
   for (const auto& [text, want] : times) {
-    EXPECT_EQ(read_good(std::string("#SBATCH --time=") + text).time, want) << text;
+    EXPECT_EQ(read_good_script(std::string("#SBATCH --time=") + text).time, want) << text;
   }
   const std::vector<std::pair<const char*, Bytes>> sizes = {
       {"--mem=4000", 4000 * (kGiB >> 10)},
@@ -95,7 +95,7 @@ TEST(JobScript, TimesAndMemoryAsInSlurm) {
       {"--mem-per-gpu=1G --gres=gpu:4", 4 * kGiB},
       {"--mem-per-cpu=1G -c 4", 4 * kGiB}};
   for (const auto& [text, want] : sizes) {
-    EXPECT_EQ(read_good(std::string("#SBATCH ") + text).resources.memory, want) << text;
+    EXPECT_EQ(read_good_script(std::string("#SBATCH ") + text).resources.memory, want) << text;
   }
 }
 

@@ -7,6 +7,8 @@
 
 namespace weft {
 
+Bytes gibibytes(double gib) { return static_cast<Bytes>(std::llround(gib * double{kGiB})); }
+
 std::string Limits::text() const {
   return above ? fmt::format("above {:g} and at most {:g}", low, high)
                : fmt::format("from {:g} to {:g}", low, high);

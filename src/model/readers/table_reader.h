@@ -30,6 +30,12 @@ struct Limits {
   std::string text() const;
 };
 
+inline constexpr Limits kMemoryLimits{0, 1e6};     // GiB
+inline constexpr Limits kBandwidthLimits{0, 1e9};  // GB/s or Gbit/s
+inline constexpr double kGigabit = 1e9 / 8;        // bytes
+
+Bytes gibibytes(double gib);
+
 // "path:line: sentence", spelled out only while complaints are still shown.
 void complain(Complaints& complaints, const std::string& path, long line,
               std::string_view sentence);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <map>
 
 #include "model/readers/load_reader.h"
@@ -13,10 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr Limits kMemoryLimits{0, 1e6};  // GiB
 constexpr std::int64_t kMaxReplicas = 1'000'000;
-
-Bytes gibibytes(double gib) { return static_cast<Bytes>(std::llround(gib * double{kGiB})); }
 
 class CsvReader {
  public:

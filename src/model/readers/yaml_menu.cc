@@ -2,18 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "model/readers/trace_builder.h"
 
 namespace weft {
 namespace {
-
-constexpr Limits kMemoryLimits{0, 1e6};     // GiB
-constexpr Limits kBandwidthLimits{0, 1e9};  // GB/s or Gbit/s
-constexpr double kGigabit = 1e9 / 8;        // bytes
-
-Bytes gibibytes(double gib) { return static_cast<Bytes>(std::llround(gib * double{kGiB})); }
 
 void read_demand(YamlFields& fields, const Cluster& cluster, Configuration& c) {
   if (const std::string type = fields.text("type"); !type.empty()) {

@@ -15,7 +15,7 @@ struct AuctionMemory : PolicyMemory {
   std::vector<Seconds> lease_end;  // by job, of placed ones
 };
 
-struct Bidder {
+struct AuctionBidder {
   JobId job = kNoJob;
   double rho = 0;
   double gain = 0;  // of each device
@@ -26,11 +26,12 @@ std::uint32_t devices_of(const JobState& job) {
   return job.spec->requested().devices * job.spec->min_replicas;
 }
 
-void explain(Draft& draft, const Place& place, const std::vector<Bidder>& bidders, size_t offered) {
+void explain(Draft& draft, const Place& place, const std::vector<AuctionBidder>& bidders,
+             size_t offered) {
   const JobState* const job = to_explain(draft.state());
   if (job == nullptr) return;
   std::uint32_t ahead = 0;
-  for (const Bidder& bidder : bidders) {
+  for (const AuctionBidder& bidder : bidders) {
     if (bidder.job != job->id) {
       ahead += draft.state().job(bidder.job).phase == Phase::kWaiting;
       continue;
@@ -67,7 +68,7 @@ void AuctionPolicy::decide(Draft& draft, const Change&, PolicyMemory& memory) co
   lease_end.resize(state.jobs.size());
   const double sharers = state.waiting + state.placed;
   const Seconds lease = options_.lease;
-  std::vector<Bidder> bidders;
+  std::vector<AuctionBidder> bidders;
   for (JobId id : state.active) {
     const JobState& job = state.job(id);
     if (job.phase == Phase::kEnded) continue;
@@ -76,14 +77,14 @@ void AuctionPolicy::decide(Draft& draft, const Change&, PolicyMemory& memory) co
     bidders.push_back({id, times.rho(), gain, job.phase == Phase::kPlaced});
   }
   std::stable_sort(bidders.begin(), bidders.end(),
-                   [](const Bidder& a, const Bidder& b) { return a.rho > b.rho; });
+                   [](const AuctionBidder& a, const AuctionBidder& b) { return a.rho > b.rho; });
   const auto offered = static_cast<size_t>(std::max(
       1.0, std::ceil((1 - options_.fairness) * static_cast<double>(bidders.size()) - 1e-9)));
   const auto others =
       bidders.begin() + static_cast<std::ptrdiff_t>(std::min(offered, bidders.size()));
   std::stable_sort(bidders.begin(), others,
-                   [](const Bidder& a, const Bidder& b) { return a.gain > b.gain; });
-  std::stable_partition(others, bidders.end(), [](const Bidder& b) { return b.placed; });
+                   [](const AuctionBidder& a, const AuctionBidder& b) { return a.gain > b.gain; });
+  std::stable_partition(others, bidders.end(), [](const AuctionBidder& b) { return b.placed; });
 
   std::vector<Choice> choices;
   for (auto bidder = bidders.begin(); bidder != bidders.end(); ++bidder) {
@@ -103,7 +104,7 @@ void AuctionPolicy::decide(Draft& draft, const Change&, PolicyMemory& memory) co
   }
   if (state.waiting > 0) {
     draft.wake_at(state.now + lease);
-    for (const Bidder& bidder : bidders) {
+    for (const AuctionBidder& bidder : bidders) {
       const Seconds end = lease_end[bidder.job];
       if (state.job(bidder.job).phase == Phase::kPlaced && end > state.now) draft.wake_at(end);
     }

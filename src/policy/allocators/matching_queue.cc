@@ -22,14 +22,14 @@ void append_times(const State& state, const JobState& job, std::vector<double>& 
   }
 }
 
-struct Window {
+struct MatchingWindow {
   std::vector<JobId> jobs;
   std::vector<double> times;          // jobs x types
   std::vector<std::size_t> machines;  // by type
 };
 
-Window make_window(const State& state, std::uint32_t most) {
-  Window window;
+MatchingWindow make_matching_window(const State& state, std::uint32_t most) {
+  MatchingWindow window;
   const size_t types = state.cluster().types.size();
   double devices = 0;
   for (JobId id : state.active) {
@@ -86,7 +86,7 @@ void MatchingPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
     }
   }
   if (state.ledger.free_whole_total() == 0) return explain(draft, place_, {}, {});
-  const Window window = make_window(state, options_.window);
+  const MatchingWindow window = make_matching_window(state, options_.window);
   if (window.jobs.empty()) {
     start_something_if_idle(draft);
     return explain(draft, place_, {}, {});

@@ -11,7 +11,7 @@
 namespace weft::solve {
 namespace {
 
-constexpr double kGap = 1e-8;
+constexpr double kValueGap = 1e-8;
 constexpr double kInOut = 0.5;  // how near to the best prices a plane is taken
 constexpr int kMaxPlanes = 5000;
 
@@ -162,7 +162,7 @@ void ValueSearch::search(Mixture& mixture) {
   for (int planes = 0; planes < kMaxPlanes; ++planes) {
     mixture.solve();
     const double gap = bound_ - (base_value_ + mixture.value());
-    if (gap <= kGap * std::abs(bound_)) return;
+    if (gap <= kValueGap * std::abs(bound_)) return;
     PerType far{};
     PerType between{};
     for (std::size_t k = 0; k < type_.size(); ++k) {

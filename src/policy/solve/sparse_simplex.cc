@@ -8,8 +8,8 @@
 
 namespace weft::solve {
 namespace {
-constexpr double kGain = 1e-11;         // a column that promises less does not enter
-constexpr double kPivot = 1e-9;         // smaller pivots would spoil the inverse
+constexpr double kSparseGain = 1e-11;   // a column that promises less does not enter
+constexpr double kSparsePivot = 1e-9;   // smaller pivots would spoil the inverse
 constexpr double kRound = 1e-12;        // how far a weight may pass zero for a better pivot
 constexpr double kStillMuch = 0.1;      // of the largest promise when all were looked at
 constexpr double kDrift = 1e-10;        // residual from which the inverse is made anew
@@ -66,7 +66,7 @@ std::vector<double> SparseSimplex::weights() const {
 // were last looked at are looked at first; only when they no longer do are all of them again.
 std::size_t SparseSimplex::entering() {
   std::size_t best = kNone;
-  double most = kGain;
+  double most = kSparseGain;
   for (std::size_t r = 0; r < rows(); ++r) {
     if (-dual_[r] > most) {
       most = -dual_[r];
@@ -83,10 +83,10 @@ std::size_t SparseSimplex::entering() {
     return gain;
   };
   for (const std::size_t column : promising_) look(column);
-  if (most > kGain && most >= enough_) return best;
+  if (most > kSparseGain && most >= enough_) return best;
   std::vector<std::pair<double, std::size_t>> all;
   for (std::size_t c = 0; c < gain_.size(); ++c) {
-    if (const double gain = look(c); gain > kGain) all.emplace_back(-gain, c);
+    if (const double gain = look(c); gain > kSparseGain) all.emplace_back(-gain, c);
   }
   const std::size_t kept = std::min(all.size(), rows() / 2 + 8);
   std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
@@ -114,11 +114,11 @@ void SparseSimplex::turn(std::size_t variable) {
 std::size_t SparseSimplex::leaving() const {
   double reach = std::numeric_limits<double>::infinity();
   for (std::size_t r = 0; r < rows(); ++r) {
-    if (turn_[r] > kPivot) reach = std::min(reach, (weight_[r] + kRound) / turn_[r]);
+    if (turn_[r] > kSparsePivot) reach = std::min(reach, (weight_[r] + kRound) / turn_[r]);
   }
   std::size_t best = kNone;
   for (std::size_t r = 0; r < rows(); ++r) {
-    if (turn_[r] <= kPivot || weight_[r] > reach * turn_[r]) continue;
+    if (turn_[r] <= kSparsePivot || weight_[r] > reach * turn_[r]) continue;
     if (best == kNone || turn_[r] > turn_[best]) best = r;
   }
   return best;

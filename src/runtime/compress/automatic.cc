@@ -16,10 +16,8 @@
 namespace weft::runtime {
 namespace {
 
-using collective::Operation;
-
 // Predictions err by about as much: what promises less stays plain.
-constexpr double kWorthwhile = 0.9;
+constexpr double kWorthCoding = 0.9;
 
 Result<CodecOffer> offer_of(const CodingSpeed& speed, const AutomaticQuestion& question) {
   auto codec = codec::make_codec(speed.codec);
@@ -63,8 +61,8 @@ Result<SyncOffer> offer_of(const std::string& text, const AutomaticQuestion& que
 // Of one bucket's first exchange.
 ExchangeCost exchange_of(const CodecOffer& codec, std::size_t bucket, const ExchangeClock& clock) {
   const double bytes = codec.wire_bytes[bucket];
-  return codec.linear ? clock.costs(Operation::kAllReduce, bytes / codec.rounds).front()
-                      : clock.costs(Operation::kAllToAll, bytes).front();
+  return codec.linear ? clock.costs(collective::Operation::kAllReduce, bytes / codec.rounds).front()
+                      : clock.costs(collective::Operation::kAllToAll, bytes).front();
 }
 
 nlohmann::ordered_json json_of(const StepPrediction& one) {
@@ -191,13 +189,13 @@ Result<std::vector<CodingSpeed>> measured_coding(std::size_t values, int ranks) 
   return speeds;
 }
 
-double ChooserClock::sent_bytes(Operation operation, const std::string& algorithm,
+double ChooserClock::sent_bytes(collective::Operation operation, const std::string& algorithm,
                                 double bytes) const {
   const double n = ranks_, k = per_host_, hosts = n / k;
-  if (operation == Operation::kAllToAll && algorithm == "bruck") {
+  if (operation == collective::Operation::kAllToAll && algorithm == "bruck") {
     return bytes * std::ceil(std::log2(n)) / 2;
   }
-  if (operation != Operation::kAllReduce) return bytes * (n - 1) / n;
+  if (operation != collective::Operation::kAllReduce) return bytes * (n - 1) / n;
   if (algorithm == "exchange") return bytes * (n - 1);
   if (algorithm == "hierarchical") {
     return 2 * bytes * ((k - 1) / k + (hosts - 1) / hosts / k);
@@ -205,12 +203,13 @@ double ChooserClock::sent_bytes(Operation operation, const std::string& algorith
   return 2 * bytes * (n - 1) / n;
 }
 
-std::vector<ExchangeCost> ChooserClock::costs(Operation operation, double bytes) const {
+std::vector<ExchangeCost> ChooserClock::costs(collective::Operation operation, double bytes) const {
   const auto [at, fresh] = known_.try_emplace({operation, bytes});
   if (!fresh) return at->second;
   const Choice choice = ask_(operation, bytes);
   // Encoded parts differ in length, and such an all-to-all is always a direct one.
-  const std::string first = operation == Operation::kAllToAll ? "direct" : choice.algorithm;
+  const std::string first =
+      operation == collective::Operation::kAllToAll ? "direct" : choice.algorithm;
   std::vector<ExchangeCost>& costs = at->second;
   for (const Candidate& one : choice.considered) {
     const bool runs = one.algorithm == choice.algorithm;
@@ -223,7 +222,7 @@ std::vector<ExchangeCost> ChooserClock::costs(Operation operation, double bytes)
 }
 
 ChooserClock clock_of(const GroupShape& shape) {
-  const auto ask = [shape](Operation operation, double bytes) {
+  const auto ask = [shape](collective::Operation operation, double bytes) {
     return timed_chooser().choose(operation, bytes, shape, {"", shape.ranks == 2, true});
   };
   return {ask, shape.ranks, shape.per_host};
@@ -243,7 +242,7 @@ Result<AutomaticAnswer> choose_automatically(const AutomaticQuestion& question,
     if (!offer.ok()) return offer.error();
     modes.push_back(std::move(*offer));
   }
-  const auto best = choose_codecs(question.step, clock, codecs, kWorthwhile);
+  const auto best = choose_codecs(question.step, clock, codecs, kWorthCoding);
   const std::vector<std::size_t> none(question.step.buckets.size(), 0);
   AutomaticAnswer answer{modes.front().sync,
                          {},
@@ -260,7 +259,7 @@ Result<AutomaticAnswer> choose_automatically(const AutomaticQuestion& question,
   for (const StepPrediction& one : answer.considered) {
     if (one.sync == answer.mode) continue;
     // Another mode changes more than another codec does.
-    if (one.progress_s() > kWorthwhile * answer.predicted.progress_s()) break;
+    if (one.progress_s() > kWorthCoding * answer.predicted.progress_s()) break;
     answer.mode = one.sync;
     answer.codecs = {one.codec};
     answer.exchanges = {};

@@ -10,7 +10,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::size_t kSize = 1003;
+constexpr std::size_t kBucketSize = 1003;
 
 // States of `ranks` ranks with numbers in every vector.
 std::vector<BucketStates> filled(const codec::Codec& codec, std::uint32_t ranks) {
@@ -18,7 +18,7 @@ std::vector<BucketStates> filled(const codec::Codec& codec, std::uint32_t ranks)
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     BucketStates one;
     for (const std::uint32_t bucket : {0U, 7U}) {
-      BucketState state = make_bucket_state(codec, kSize + bucket, {rank, ranks, 5});
+      BucketState state = make_bucket_state(codec, kBucketSize + bucket, {rank, ranks, 5});
       const auto fill = [&](codec::CodecState& of) {
         of = codec::widened(std::move(of));
         of.step = 12;
@@ -74,13 +74,13 @@ TEST(BucketState, MassStaysWithAnotherNumberOfRanks) {
     for (const std::uint32_t ranks : {1U, 3U, 4U, 6U}) {
       const auto now = moved(*codec, old, ranks);
       const Mass after = mass_of(now);
-      EXPECT_NEAR(before.sent, after.sent, 1e-6 * kSize);
+      EXPECT_NEAR(before.sent, after.sent, 1e-6 * kBucketSize);
       EXPECT_NEAR(before.back, after.back, 1e-6);
       for (const BucketStates& one : now) {
         const BucketState& state = one.at(7);
         EXPECT_EQ(state.sent.step, 12U);
         if (!state.back) continue;
-        const auto part = sync::part_of(kSize + 7, ranks, state.sent.place.rank);
+        const auto part = sync::part_of(kBucketSize + 7, ranks, state.sent.place.rank);
         EXPECT_EQ(state.first, part.from);
         EXPECT_EQ(state.back->size, part.size);
       }
@@ -103,7 +103,7 @@ TEST(BucketState, APartWhoseOwnerIsLostBeginsAnew) {
   auto old = filled(*codec, 4);
   old.erase(old.begin() + 1);
   const auto now = moved(*codec, old, 2);
-  const auto lost = sync::part_of(kSize, 4, 1);
+  const auto lost = sync::part_of(kBucketSize, 4, 1);
   for (const BucketStates& one : now) {
     const BucketState& state = one.at(0);
     for (std::size_t i = 0; i < state.back->size; ++i) {

@@ -45,7 +45,7 @@ struct Step {
   std::string want;
 };
 
-struct Row {
+struct LaunchRow {
   const char* why;
   LaunchRules rules;
   std::vector<Step> steps;  // after "begin"
@@ -58,7 +58,7 @@ const LaunchRules kTwoTwice{.ranks = 2, .max_restarts = 1, .grace_s = 5};
 const LaunchRules kElastic{.ranks = 2, .least = 1, .most = 3, .max_restarts = 2, .grace_s = 5};
 const LaunchRules kStrict{.ranks = 2, .least = 2, .most = 2, .max_restarts = 2, .grace_s = 5};
 
-std::vector<Row> fixed_size_table() {
+std::vector<LaunchRow> fixed_size_table() {
   return {
       {"all end well", kTwo, {{exits(1, 0, 1), ""}, {exits(0, 0, 2), ""}}, 0, -1},
       {"one rank still runs", kTwo, {{exits(1, 0, 1), ""}}, -1, -1},
@@ -101,7 +101,7 @@ std::vector<Row> fixed_size_table() {
   };
 }
 
-std::vector<Row> signal_table() {
+std::vector<LaunchRow> signal_table() {
   return {
       {"SIGUSR1 goes to all", kTwo, {{signal_of(SIGUSR1, 1), "SIG10 0; SIG10 1; "}}, -1, -1},
       {"SIGTERM: leave; ranks that end well make a good end",
@@ -154,7 +154,7 @@ std::vector<Row> signal_table() {
   };
 }
 
-std::vector<Row> elastic_table() {
+std::vector<LaunchRow> elastic_table() {
   return {
       {"a failed rank is replaced at once by a new member under its rank",
        kElastic,
@@ -192,7 +192,7 @@ std::vector<Row> elastic_table() {
   };
 }
 
-std::vector<Row> elastic_end_table() {
+std::vector<LaunchRow> elastic_end_table() {
   return {
       {"below the least, replacements that fail too often end the job",
        kStrict,
@@ -248,8 +248,8 @@ std::vector<Row> elastic_end_table() {
   };
 }
 
-void check(const std::vector<Row>& table) {
-  for (const Row& row : table) {
+void check(const std::vector<LaunchRow>& table) {
+  for (const LaunchRow& row : table) {
     SCOPED_TRACE(row.why);
     Launcher launcher(row.rules);
     launcher.begin(0);

@@ -19,14 +19,14 @@ struct Answer {
   MemberId from;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> streams;
 };
-struct Row {
+struct MissingRow {
   const char* sentence;
   std::vector<Answer> answers;
   const char* want;
 };
 
 TEST(MissingTest, NamesWhoHasNotEntered) {
-  const Row rows[] = {
+  const MissingRow rows[] = {
       {"all have entered", {{10, {{2, 18}}}, {12, {{2, 18}}}, {13, {{2, 19}}}}, ""},
       {"one has not",
        {{10, {{2, 18}}}, {12, {{2, 18}}}, {13, {{0, 40}, {2, 17}}}},
@@ -40,7 +40,7 @@ TEST(MissingTest, NamesWhoHasNotEntered) {
        {{10, {{2, 18}}}, {12, {{2, 18}}}},
        "rank 3 did not answer when asked"},
   };
-  for (const Row& row : rows) {
+  for (const MissingRow& row : rows) {
     Missing missing;
     const Progress question = missing.ask(spec_of(17));
     EXPECT_EQ(question, (Progress{false, 0, 5, {{2, 17}}}));

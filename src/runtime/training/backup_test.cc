@@ -9,23 +9,11 @@
 
 #include "runtime/compress/reduce_testing.h"
 #include "runtime/group_testing.h"
+#include "runtime/training/pull_testing.h"
 #include "runtime/training/synchroniser.h"
 
 namespace weft::runtime {
 namespace {
-
-constexpr std::size_t kSize = 301;
-constexpr float kRate = 0.15F;
-
-#define ASSERT_DONE(status)                        \
-  do {                                             \
-    const Status done_ = (status);                 \
-    ASSERT_TRUE(done_.ok()) << done_.error().what; \
-  } while (false)
-
-float centre(int rank, std::size_t i) {
-  return static_cast<float>(std::sin(static_cast<double>(i)) + 0.3 * rank);
-}
 
 Result<std::unique_ptr<Synchroniser>> made(Ranks& world, int rank, const std::string& mode,
                                            const std::string& codec, std::span<float> x,
@@ -77,11 +65,11 @@ TEST(BackupWorkers, TheSlowRankIsNeitherWaitedForNorCounted) {
   world.start();
   for (const Slowness& c : kSlowness) {
     SCOPED_TRACE(fmt::format("{}, rank {} lags {}", c.codec, c.slow, c.lag));
-    std::vector<float> want(kSize, 0.5F);
+    std::vector<float> want(kParameters, 0.5F);
     double total = 0;
     for (int rank = 0; rank < 4; ++rank) total += rank == c.slow ? 0 : weights[rank];
     for (std::uint64_t step = 0; step < kUpdates; ++step) {
-      for (std::size_t i = 0; i < kSize; ++i) {
+      for (std::size_t i = 0; i < kParameters; ++i) {
         double mean = 0;
         for (int rank = 0; rank < 4; ++rank) {
           if (rank != c.slow) mean += weights[rank] / total * (want[i] - centre(rank, i));
@@ -93,7 +81,7 @@ TEST(BackupWorkers, TheSlowRankIsNeitherWaitedForNorCounted) {
     std::vector<std::vector<float>> all(4);
     world.run([&](int rank, Group&) {
       auto& x = all[static_cast<std::size_t>(rank)];
-      x.assign(kSize, rank == 0 ? 0.5F : 9.0F);
+      x.assign(kParameters, rank == 0 ? 0.5F : 9.0F);
       auto sync = made(world, rank, "bsp:backup=1", c.codec, x, weights[rank]);
       ASSERT_TRUE(sync.ok()) << sync.error().what;
       const sync::Machine& machine = (*sync)->machine();
@@ -116,7 +104,7 @@ TEST(BackupWorkers, TheSlowRankIsNeitherWaitedForNorCounted) {
     for (const auto& x : all) {
       EXPECT_TRUE(x == all[0]);
       double worst = 0;
-      for (std::size_t i = 0; i < kSize; ++i) {
+      for (std::size_t i = 0; i < kParameters; ++i) {
         worst = std::max<double>(worst, std::abs(x[i] - want[i]));
       }
       EXPECT_LE(worst, c.near);
@@ -127,7 +115,7 @@ TEST(BackupWorkers, TheSlowRankIsNeitherWaitedForNorCounted) {
 // Ranks at their own pace, some of which end long before others: whatever is chosen, all ranks come
 // out with the same parameters, near the common optimum.
 TEST(BackupWorkers, RanksThatEndEarlyHoldNobodyUp) {
-  for (const Way way : ways()) {
+  for (const Medium way : ways()) {
     Ranks world(5, way);
     world.start();
     for (const char* codec : {"none", "int8"}) {
@@ -136,7 +124,7 @@ TEST(BackupWorkers, RanksThatEndEarlyHoldNobodyUp) {
         std::vector<std::vector<float>> all(5);
         world.run([&](int rank, Group&) {
           auto& x = all[static_cast<std::size_t>(rank)];
-          x.assign(kSize, 0.5F);
+          x.assign(kParameters, 0.5F);
           auto sync = made(world, rank, mode, codec, x);
           ASSERT_TRUE(sync.ok()) << sync.error().what;
           for (int step = 0; step < 40 * (1 + rank % 3); ++step) {
@@ -146,7 +134,7 @@ TEST(BackupWorkers, RanksThatEndEarlyHoldNobodyUp) {
         });
         if (HasFatalFailure()) return;
         for (const auto& x : all) EXPECT_TRUE(x == all[0]);
-        for (std::size_t i = 0; i < kSize; ++i) {
+        for (std::size_t i = 0; i < kParameters; ++i) {
           ASSERT_GT(all[0][i], centre(0, i) - 0.1F);
           ASSERT_LT(all[0][i], centre(4, i) + 0.1F);
         }
@@ -160,7 +148,7 @@ TEST(BackupWorkers, RanksMeetBetweenStepsWhateverTheirClocks) {
   Ranks world(4);
   world.start();
   world.run([&](int rank, Group& group) {
-    std::vector<float> x(kSize, 0.5F);
+    std::vector<float> x(kParameters, 0.5F);
     auto sync = made(world, rank, "bsp:backup=1", "none", x);
     ASSERT_TRUE(sync.ok()) << sync.error().what;
     for (int meeting = 0; meeting < 40; ++meeting) {
@@ -179,8 +167,8 @@ TEST(BackupWorkers, WhatALateStepEncodedIsHeldBackAgain) {
   world.run([&](int rank, Group& group) {
     const auto codec = codec_of("topk:rate=0.1");
     const sync::Mode mode = sync::parse_mode("bsp:backup=1").value();
-    std::vector<float> x(kSize, 1.0F), agreed = x;
-    sync::Replica<float> replica(mode, kSize);
+    std::vector<float> x(kParameters, 1.0F), agreed = x;
+    sync::Replica<float> replica(mode, kParameters);
     replica.agree(x);
     auto points = group.subgroup({0, 1});
     ASSERT_TRUE(points.ok());
@@ -189,7 +177,7 @@ TEST(BackupWorkers, WhatALateStepEncodedIsHeldBackAgain) {
     action.weight = 1;
     const auto exchange = [&](std::uint64_t clock) {
       action.step = clock;
-      for (std::size_t i = 0; i < kSize; ++i) x[i] -= gradient(rank, clock, i);
+      for (std::size_t i = 0; i < kParameters; ++i) x[i] -= gradient(rank, clock, i);
       const auto reached = shards.exchange(action, replica, agreed, x);
       EXPECT_TRUE(reached.ok()) << reached.error().what;
       replica.agree(x);
@@ -215,7 +203,7 @@ TEST(BackupWorkers, ADeathIsAnErrorOnTheOthers) {
   world.start();
   std::vector<int> failed(3);
   world.run([&](int rank, Group& group) {
-    std::vector<float> x(kSize);
+    std::vector<float> x(kParameters);
     auto sync = made(world, rank, "bsp:backup=1", "none", x);
     ASSERT_TRUE(sync.ok());
     for (int step = 0; step < 100'000 && failed[static_cast<std::size_t>(rank)] == 0; ++step) {
@@ -230,7 +218,7 @@ TEST(BackupWorkers, AtLeastOneStepMustCount) {
   Ranks world(2);
   world.start();
   world.run([&](int rank, Group&) {
-    std::vector<float> x(kSize);
+    std::vector<float> x(kParameters);
     const auto refused = made(world, rank, "bsp:backup=2", "none", x);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().what, "backup is 2; with 2 ranks it must be at most 1");

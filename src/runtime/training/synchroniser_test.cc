@@ -7,24 +7,14 @@
 
 #include "runtime/compress/reduce_testing.h"
 #include "runtime/group_testing.h"
+#include "runtime/training/pull_testing.h"
 
 namespace weft::runtime {
 namespace {
 
-constexpr std::size_t kSize = 301;
 constexpr int kSteps = 60;
-constexpr float kRate = 0.15F;
 
-#define ASSERT_DONE(status)                        \
-  do {                                             \
-    const Status done_ = (status);                 \
-    ASSERT_TRUE(done_.ok()) << done_.error().what; \
-  } while (false)
-
-// Rank r pulls towards centre(r); together they pull towards the mean of the centres.
-float centre(int rank, std::size_t i) {
-  return static_cast<float>(std::sin(static_cast<double>(i)) + 0.3 * rank);
-}
+// The mean of the centres, towards which the ranks pull together.
 float optimum(int ranks, std::size_t i) {
   return static_cast<float>(std::sin(static_cast<double>(i)) + 0.15 * (ranks - 1));
 }
@@ -107,7 +97,7 @@ TEST(Synchroniser, EveryModeBringsRanksToTheCommonOptimum) {
     std::vector<std::vector<float>> all(4);
     world.run([&](int rank, Group& group) {
       auto& x = all[static_cast<std::size_t>(rank)];
-      x.assign(kSize, static_cast<float>(rank));  // rank 0's count
+      x.assign(kParameters, static_cast<float>(rank));  // rank 0's count
       auto sync = Synchroniser::make(world.group(rank), options_of(c.mode, c.codec), x);
       ASSERT_TRUE(sync.ok()) << sync.error().what;
       ASSERT_DONE(take_steps(**sync, x, rank, kSteps, c.paced ? &group : nullptr));
@@ -119,7 +109,7 @@ TEST(Synchroniser, EveryModeBringsRanksToTheCommonOptimum) {
         EXPECT_TRUE(x == all[0]);
       }
       double worst = 0;
-      for (std::size_t i = 0; i < kSize; ++i) {
+      for (std::size_t i = 0; i < kParameters; ++i) {
         worst = std::max<double>(worst, std::abs(x[i] - optimum(4, i)));
       }
       EXPECT_LE(worst, c.near);
@@ -151,7 +141,7 @@ TEST(Synchroniser, AGradientThatIsNoNumberIsAnErrorOnEveryRank) {
     world.start();
     std::vector<int> failed(3);
     world.run([&, mode = mode, codec = codec](int rank, Group& group) {
-      std::vector<float> x(kSize);
+      std::vector<float> x(kParameters);
       auto sync = Synchroniser::make(world.group(rank), options_of(mode, codec), x);
       ASSERT_TRUE(sync.ok());
       ASSERT_DONE(take_steps(**sync, x, rank, 2));
@@ -189,7 +179,7 @@ TEST(Synchroniser, RanksHaveTheirOwnWeightsAndSteps) {
         Row{"fedavg", true, pulled / pulls, 1e-3}, Row{"fednova", true, want, 0.04}}) {
     SCOPED_TRACE(row.mode);
     world.run([&](int rank, Group&) {
-      std::vector<float> x(kSize);
+      std::vector<float> x(kParameters);
       SyncOptions options = options_of(row.mode, "none");
       options.weight = weights[rank];
       if (row.own_steps) options.steps = steps[rank];
@@ -198,7 +188,7 @@ TEST(Synchroniser, RanksHaveTheirOwnWeightsAndSteps) {
       const int own = row.own_steps ? static_cast<int>(steps[rank]) : 4;
       ASSERT_DONE(take_steps(**sync, x, rank, own * 40));
       ASSERT_DONE((*sync)->finish());
-      for (std::size_t i = 0; i < kSize; ++i) {
+      for (std::size_t i = 0; i < kParameters; ++i) {
         ASSERT_NEAR(x[i], centre(0, i) + row.offset, row.near);
       }
     });
@@ -228,7 +218,7 @@ TEST_P(Restored, GoesOnWithAnotherNumberOfRanks) {
     Ranks world(4);
     world.start();
     world.run([&, mode = mode, codec = codec](int rank, Group& group) {
-      std::vector<float> x(kSize);
+      std::vector<float> x(kParameters);
       auto sync = Synchroniser::make(world.group(rank), options_of(mode, codec), x);
       ASSERT_TRUE(sync.ok());
       ASSERT_DONE(take_steps(**sync, x, rank, 16));
@@ -242,7 +232,7 @@ TEST_P(Restored, GoesOnWithAnotherNumberOfRanks) {
   Ranks world(after);
   world.start();
   world.run([&, mode = mode, codec = codec, after = after](int rank, Group&) {
-    std::vector<float> x(kSize, 99.0F);
+    std::vector<float> x(kParameters, 99.0F);
     auto sync = Synchroniser::make(world.group(rank), options_of(mode, codec), x);
     ASSERT_TRUE(sync.ok());
     EXPECT_FALSE((*sync)->restore({saved[0].substr(0, 100)}).ok());
@@ -252,7 +242,7 @@ TEST_P(Restored, GoesOnWithAnotherNumberOfRanks) {
     ASSERT_DONE(take_steps(**sync, x, rank, kSteps));
     ASSERT_DONE((*sync)->finish());
     double worst = 0;
-    for (std::size_t i = 0; i < kSize; ++i) {
+    for (std::size_t i = 0; i < kParameters; ++i) {
       worst = std::max<double>(worst, std::abs(x[i] - optimum(after, i)));
     }
     const bool apart = std::string(mode) == "asp" ||

@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostLinks = 1000, kMostJobs = 100, kMostLayers = 1000;
-constexpr double kGigabit = 1e9 / 8, kMegabyte = 1e6, kMilli = 1e-3, kMicro = 1e-6;
+constexpr double kMegabyte = 1e6, kMilli = 1e-3, kMicro = 1e-6;
 constexpr Limits kGigabitLimits{0, 1e6, true};
 constexpr Limits kMilliLimits{0, 1e7};
 constexpr Limits kMicroLimits{0, 1e7};

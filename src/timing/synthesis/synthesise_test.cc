@@ -18,7 +18,7 @@ namespace {
 
 using collective::Operation;
 
-Topology example(const std::string& name) {
+Topology example_topology(const std::string& name) {
   return topology_of(std::string(WEFT_FIXTURES) + "/../../examples/topologies/" + name);
 }
 
@@ -66,12 +66,12 @@ TEST(Synthesise, BeatsRingsOnTheExamples) {
                          Row{"dgx1-failed-link.yaml", 2.6, 2.6, 1.03, 1.75 / 100, true},
                          Row{"uneven-pair.yaml", 2.0, 2.0, 1.06, 1.75 / 62.5, true},
                          Row{"torus-failed-link.yaml", 3.7, 0, 1.03, 1.875 / 150, true}}) {
-    const Topology topology = example(row.file);
-    constexpr double kBytes = 1e9;
-    const CollectiveAnswer own = timed(topology, "synthesised", Operation::kAllReduce, kBytes);
+    const Topology topology = example_topology(row.file);
+    constexpr double kExchanged = 1e9;
+    const CollectiveAnswer own = timed(topology, "synthesised", Operation::kAllReduce, kExchanged);
     Seconds ring = kNever;
     for (const char* name : {"ring", "bidirectional-ring", "multi-ring"}) {
-      ring = std::min(ring, timed(topology, name, Operation::kAllReduce, kBytes).best.time_s);
+      ring = std::min(ring, timed(topology, name, Operation::kAllReduce, kExchanged).best.time_s);
     }
     EXPECT_TRUE(verify(own.schedule).ok()) << row.file;
     EXPECT_EQ(own.best.time_s < row.ring_limit_s, row.beats_any_rings) << row.file;
@@ -80,7 +80,7 @@ TEST(Synthesise, BeatsRingsOnTheExamples) {
     EXPECT_GE(own.best.time_s, own.bound_s) << row.file;
     EXPECT_LT(own.best.time_s / own.bound_s, row.of_the_bound) << row.file;
     if (row.over_best_order > 0) {
-      const Seconds ordered = best_ring_order(topology, kBytes);
+      const Seconds ordered = best_ring_order(topology, kExchanged);
       EXPECT_GT(ordered / own.best.time_s, row.over_best_order) << row.file << " " << ordered;
     }
   }
@@ -88,7 +88,7 @@ TEST(Synthesise, BeatsRingsOnTheExamples) {
 
 // A circle of hosts around the torus that leaves the lost cable out, both ways at once.
 TEST(Synthesise, BeatsTheSnakeThroughABrokenTorus) {
-  const Topology torus = example("torus-failed-link.yaml");
+  const Topology torus = example_topology("torus-failed-link.yaml");
   const collective::Schedule ring = made("bidirectional-ring", {.ranks = 16});
   ScheduleTask task = task_on(ring, torus, 1e9);
   task.placement.vertex = {0, 4, 8, 12, 13, 9, 5, 1, 2, 6, 10, 14, 15, 11, 7, 3};
@@ -100,7 +100,7 @@ TEST(Synthesise, BeatsTheSnakeThroughABrokenTorus) {
 
 TEST(Synthesise, ServesTheOtherOperations) {
   for (const char* file : {"dgx1.yaml", "uneven-pair.yaml", "two-sites.csv"}) {
-    const Topology topology = example(file);
+    const Topology topology = example_topology(file);
     for (Operation operation : {Operation::kAllGather, Operation::kReduceScatter,
                                 Operation::kBroadcast, Operation::kReduce}) {
       const CollectiveAnswer own = timed(topology, "synthesised", operation, 1e9);
