@@ -33,9 +33,7 @@ void add_rank(const nlohmann::json& j, int ranks, TrainingRun& run) {
   run.choice = j.value("choice", "");
   const auto counted = static_cast<double>(loss.size() - warm_up);
   run.step_s = std::max(run.step_s, (end_s.back() - end_s[warm_up - 1]) / counted);
-  // On an interface that all share every rank counts what all sent.
-  const double share = j.at("shared_interface").get<bool>() ? ranks : 1;
-  run.bytes_per_step += j.at("sent_bytes").get<double>() / counted / share / ranks;
+  run.bytes_per_step += j.at("sent_bytes").get<double>() / counted / ranks;
   for (std::size_t i = 0; i < loss.size(); ++i) {
     run.loss[i] += loss[i] / ranks;
     run.end_s[i] = std::max(run.end_s[i], end_s[i]);

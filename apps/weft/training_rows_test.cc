@@ -7,10 +7,10 @@ namespace {
 
 const char* const kRank0 =
     R"({"rank":0,"parameters":8,"warm_up":1,"loss":[4,2,1],"end_s":[1,2,5],)"
-    R"("common":[true,true,true],"shared_interface":false,"sent_bytes":200})";
+    R"("common":[true,true,true],"sent_bytes":200})";
 const char* const kRank1 =
     R"({"rank":1,"parameters":8,"warm_up":1,"loss":[6,2,3],"end_s":[1,3,4],)"
-    R"("common":[true,false,true],"shared_interface":false,"sent_bytes":400})";
+    R"("common":[true,false,true],"sent_bytes":400})";
 
 TEST(TrainingRows, RanksBecomeOneRun) {
   const auto run = read_training(std::string("a warning\n") + kRank0 + "\n" + kRank1 + "\n", 2);
