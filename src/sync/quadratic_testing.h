@@ -6,12 +6,26 @@
 #include <cstdlib>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "sync/swarm_testing.h"
 
 namespace weft::sync {
+
+inline Mode mode(const std::string& text) {
+  auto parsed = parse_mode(text);
+  CHECK_MSG(parsed.ok(), text.c_str());
+  return *parsed;
+}
+
+// Ranks 0 to count - 1.
+inline std::vector<Member> members(std::uint32_t count) {
+  std::vector<Member> all;
+  for (std::uint32_t i = 0; i < count; ++i) all.push_back({i});
+  return all;
+}
 
 struct Quadratics {
   std::vector<std::vector<double>> h, b;  // by rank and dimension

@@ -23,19 +23,6 @@
 
 namespace weft::sync {
 
-inline Mode mode(const std::string& text) {
-  auto parsed = parse_mode(text);
-  CHECK_MSG(parsed.ok(), text.c_str());
-  return *parsed;
-}
-
-// Ranks 0 to count - 1.
-inline std::vector<Member> members(std::uint32_t count) {
-  std::vector<Member> all;
-  for (std::uint32_t i = 0; i < count; ++i) all.push_back({i});
-  return all;
-}
-
 struct SwarmOptions {
   Mode mode;
   std::vector<Member> members;

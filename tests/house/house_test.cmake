@@ -117,11 +117,11 @@ expect_refusal("a header that does not compile alone"
 
 # A header that a source shows to stand alone is not compiled again; only the first line shows it.
 # (That only a source of the header's own room does, the include of attic.h above has shown.)
-foreach(place IN ITEMS "first|#include \"floor/size.h\"\n"
-                       "behind another header|#include <cstddef>\n#include \"floor/size.h\"\n"
-                       "behind a declaration|namespace std { enum size_t : int\; }\n#include \"floor/size.h\"\n"
-                       "behind a condition|#if 0\n#include \"floor/size.h\"\n#endif\n"
-                       "in a comment|/*\n#include \"floor/size.h\"\n*/\n")
+set(shown "#include \"floor/size.h\"\n")
+foreach(place IN ITEMS
+    "first|${shown}" "behind another header|#include <cstddef>\n${shown}"
+    "behind a declaration|namespace std { enum size_t : int\; }\n${shown}"
+    "behind a condition|#if 0\n${shown}#endif\n" "in a comment|/*\n${shown}*/\n")
   string(REGEX MATCH "^([^|]*)\\|(.*)$" place "${place}")
   lay_clean_house()
   file(WRITE "${WORK}/src/floor/size.h" "#pragma once\nstd::size_t size();\n")
