@@ -72,6 +72,7 @@ class BlockSparse : public LinearCodec {
   CodecState make_state(std::size_t size, const Place& place) const override {
     return {text(), size, place, 0, {}, {}};
   }
+  Result<StateShape> shape_of_state(const CodecState&) const override { return StateShape{}; }
   // What a tensor without zeros takes.
   double wire_bytes(std::size_t size) const override {
     return 4 * static_cast<double>(size) + static_cast<double>((size + block_ - 1) / block_);
@@ -174,6 +175,7 @@ class Thc : public LinearCodec {
   CodecState make_state(std::size_t size, const Place& place) const override {
     return state_with_residual(*this, size, place);
   }
+  Result<StateShape> shape_of_state(const CodecState&) const override { return StateShape{1}; }
   double wire_bytes(std::size_t size) const override {
     const std::size_t blocks = (size + rule_.block - 1) / rule_.block;
     return static_cast<double>(blocks * (rule_.block + 4));

@@ -175,6 +175,20 @@ TEST(Linear, PowerSgdRefusesStatesWhoseMatricesDoNotFit) {
   }
 }
 
+// A sum that overflows ends its step; the next one begins from the Q of the step before.
+TEST(Linear, PowerSgdGoesOnAfterASumThatIsNoNumber) {
+  const auto codec = must_make("powersgd:rank=1");
+  const std::vector<float> values = random_gradients(1, 100, 8)[0];
+  CodecState state = codec->make_state(100, {});
+  const auto before = state.shared;
+  auto run = codec->linear()->begin(values, state);
+  ASSERT_TRUE(run.ok() && (*run)->next().ok());
+  const float broken = NAN;
+  std::copy_n(std::as_bytes(std::span(&broken, 1)).data(), 4, (*run)->exchange().data.data());
+  EXPECT_FALSE((*run)->next().ok());
+  EXPECT_EQ(state.shared, before);
+}
+
 TEST(Linear, PowerSgdSendsSmallTensorsWhole) {
   TestRanks ranks("powersgd:rank=4", 2, 30);
   const Gradients gradients = random_gradients(2, 30, 4);

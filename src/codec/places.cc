@@ -72,6 +72,7 @@ class PlacesCodec : public LinearCodec {
   CodecState make_state(std::size_t size, const Place& place) const override {
     return state_with_residual(*this, size, place);
   }
+  Result<StateShape> shape_of_state(const CodecState&) const override { return StateShape{1}; }
   Result<std::unique_ptr<LinearRun>> begin(std::span<const float> values,
                                            CodecState& state) const override {
     CHECK(state.codec == text() && values.size() == state.size);

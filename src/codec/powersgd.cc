@@ -2,6 +2,8 @@
 // rank, by one step of the power method from the last Q (warm start). P = Σ M Q is summed and made
 // orthonormal, then Q = Σ Mᵀ P is summed. A rank keeps M − P Qᵀ of its own Q, so that the residuals
 // of all ranks are what the sum lacks.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -72,6 +74,7 @@ class PowerSgdRun : public LinearRun {
       : layout_(std::move(layout)),
         matrix_(state.local.front()),
         sum_(state.shared.front()),
+        before_(sum_.begin(), sum_.end()),
         p_(layout_.p + layout_.rested) {}
   // The first pass. An error leaves the residual as before, up to rounding.
   Status start(std::span<const float> values) {
@@ -104,7 +107,12 @@ class PowerSgdRun : public LinearRun {
     return {Element::kFloat32, Combine::kSum, 0, std::as_writable_bytes(sum_), sum_.size()};
   }
   Status next() override {
-    if (step_++ == 1) return check_finite(sum_);
+    if (step_++ == 1) {
+      Status finite = check_finite(sum_);
+      // The next step must not begin from it.
+      if (!finite.ok()) std::copy(before_.begin(), before_.end(), sum_.begin());
+      return finite;
+    }
     if (const Status status = check_finite(p_); !status.ok()) return status;
     for (const auto& [shape, from, p, q] : layout_.matrices) {
       orthonormalise({p_.data() + p, shape.rows * shape.rank}, shape.rows, shape.rank);
@@ -130,6 +138,7 @@ class PowerSgdRun : public LinearRun {
  private:
   const Layout layout_;
   std::span<float> matrix_, sum_;  // values + residual; the last Qs, then the next
+  std::vector<float> before_;      // the last Qs
   std::vector<float> p_, own_;
   int step_ = 0;
 };
@@ -184,6 +193,13 @@ class PowerSgd : public LinearCodec {
     if (!place.matrices.empty()) state.shared.push_back(std::move(named));
     return state;
   }
+  Result<StateShape> shape_of_state(const CodecState& state) const override {
+    const auto layout = layout_of(state);
+    if (!layout.ok()) return layout.error();
+    StateShape shape{1, {layout->q}};
+    if (state.shared.size() >= 2) shape.shared.push_back(3 * layout->matrices.size());
+    return shape;
+  }
   bool shaped() const override { return true; }
   double wire_bytes(std::size_t size) const override {
     const MatrixShape shape = shape_of(size);
@@ -194,6 +210,10 @@ class PowerSgd : public LinearCodec {
     CHECK(state.codec == text() && values.size() == state.size);
     auto layout = layout_of(state);
     if (!layout.ok()) return layout.error();
+    const std::size_t kept = state.shared.empty() ? 0 : state.shared.front().size();
+    if (kept != layout->q) {
+      return misfit(fmt::format("Q of a state has {} values", kept), std::to_string(layout->q));
+    }
     if (layout->matrices.empty() || layout->matrices.front().shape.rank == 0) {
       if (const Status sum = accumulate(values, state.local.front()); !sum.ok()) return sum.error();
       return std::unique_ptr<LinearRun>(std::make_unique<WholeRun>(state));
@@ -209,7 +229,7 @@ class PowerSgd : public LinearCodec {
     constexpr std::size_t kMost = 1 << 24;
     return rows < kMost && cols < kMost && (rows + cols) * rank_ < rows * cols;
   }
-  // States may come from outside.
+  // What the matrices named in the state, which may come from outside, or its size mean.
   Result<Layout> layout_of(const CodecState& state) const {
     Layout layout;
     if (state.shared.size() < 2) {
@@ -219,26 +239,33 @@ class PowerSgd : public LinearCodec {
       for (std::size_t i = 0; i + 2 < named.size(); i += 3) {
         std::size_t whole[3] = {};
         for (std::size_t k = 0; k < 3; ++k) {
-          if (!(named[i + k] >= 0 && named[i + k] <= 16777216.0F)) return misfit(state);
-          whole[k] = static_cast<std::size_t>(named[i + k]);
+          const float number = named[i + k];
+          if (!(number >= 0 && number <= 0x1p24F && number == std::floor(number))) {
+            return misfit(
+                fmt::format("number {} of the matrices named in a state is {}", i + k, number),
+                "a whole number of at most 2^24");
+          }
+          whole[k] = static_cast<std::size_t>(number);
         }
         const auto [gap, rows, cols] = whole;
-        if (!worthwhile(rows, cols) || gap > state.size - layout.reached ||
-            rows * cols > state.size - layout.reached - gap) {
-          return misfit(state);
+        if (!worthwhile(rows, cols)) {
+          return misfit(fmt::format("matrix {} of a state is {} x {}", i / 3, rows, cols),
+                        fmt::format("one that factors of rank {} make smaller", rank_));
+        }
+        const std::size_t left = state.size - layout.reached;
+        if (gap > left || rows * cols > left - gap) {
+          return misfit(
+              fmt::format("matrix {} of a state has {} values after {}", i / 3, rows * cols, gap),
+              fmt::format("at most the {} that are left", left));
         }
         layout.add(layout.reached + gap, {rows, cols, rows * cols, rank_});
       }
       layout.rest_until(state.size);
     }
-    if (state.shared.empty() || state.shared[0].size() != layout.q) return misfit(state);
     return layout;
   }
-  static Error misfit(const CodecState& state) {
-    return {ErrorKind::kInvalidInput,
-            "a state of PowerSGD has " + std::to_string(state.size) +
-                " values, which its matrices do not fit",
-            ""};
+  static Error misfit(const std::string& seen, const std::string& allowed) {
+    return {ErrorKind::kInvalidInput, fmt::format("{}; it must be {}", seen, allowed), ""};
   }
   // Rank 0: not worth it.
   MatrixShape shape_of(std::size_t size) const {

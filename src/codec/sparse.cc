@@ -34,6 +34,9 @@ class SparseCodec : public OpaqueCodec {
     state.local.assign(vectors_, std::vector<float>(size, 0.0F));
     return state;
   }
+  Result<StateShape> shape_of_state(const CodecState&) const override {
+    return StateShape{vectors_};
+  }
   double wire_bytes(std::size_t size) const override {
     return static_cast<double>(most_sparse_bytes(size, expected(size), carrier_.get()));
   }
