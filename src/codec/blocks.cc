@@ -99,8 +99,9 @@ struct ThcRule {
 
 class ThcRun : public LinearRun {
  public:
-  ThcRun(const ThcRule& rule, CodecState& state)
+  ThcRun(const ThcRule& rule, std::span<const float> given, CodecState& state)
       : rule_(rule),
+        given_(given),
         v_(state.local.front()),
         ranks_(static_cast<float>(state.place.ranks)),
         levels_(static_cast<float>(
@@ -125,6 +126,7 @@ class ThcRun : public LinearRun {
     if (step_++ == 1) return {};
     for (const float top : tops_) {
       if (top >= 0 && top < 0x1p100F) continue;
+      take_out(given_, v_);
       return Error{ErrorKind::kInvalidInput,
                    fmt::format("the largest magnitude of a block is {}; thc sends those below {}",
                                top, 0x1p100F),
@@ -161,6 +163,7 @@ class ThcRun : public LinearRun {
   }
 
   ThcRule rule_;
+  std::span<const float> given_;
   std::span<float> v_;
   float ranks_, levels_;
   std::uint32_t shared_, own_;
@@ -190,7 +193,7 @@ class Thc : public LinearCodec {
                    "use int8 or qsgd"};
     }
     if (const Status sum = accumulate(values, state.local.front()); !sum.ok()) return sum.error();
-    return std::unique_ptr<LinearRun>(std::make_unique<ThcRun>(rule_, state));
+    return std::unique_ptr<LinearRun>(std::make_unique<ThcRun>(rule_, values, state));
   }
 
  private:

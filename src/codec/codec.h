@@ -132,8 +132,8 @@ class LinearRun {
   // Requires: !done(). A round of no numbers needs no communication, but next() all the same.
   virtual Exchange exchange() = 0;
   // Takes the numbers that the round left in place. What cannot be (an index out of range, a table
-  // that holds NaN) is an error that ends the run; the state then lacks what this rank had sent, so
-  // restore one or make a fresh one.
+  // that holds NaN) is an error that ends the run; the state is then as before it, up to rounding.
+  // A run that ends without finish() or an error leaves a state that lacks what was to be sent.
   virtual Status next() = 0;
   // Writes the decoded sum over all ranks; `sum` may be the memory that begin() was given.
   // Requires: done(), once; sum has as many values as begin() was given.

@@ -70,14 +70,16 @@ struct Layout {
 
 class PowerSgdRun : public LinearRun {
  public:
-  PowerSgdRun(Layout layout, CodecState& state)
+  PowerSgdRun(Layout layout, std::span<const float> given, CodecState& state)
       : layout_(std::move(layout)),
+        given_(given),
         matrix_(state.local.front()),
         sum_(state.shared.front()),
         before_(sum_.begin(), sum_.end()),
         p_(layout_.p + layout_.rested) {}
   // The first pass. An error leaves the residual as before, up to rounding.
-  Status start(std::span<const float> values) {
+  Status start() {
+    const std::span<const float> values = given_;
     bool finite = true;
     for (const auto& [shape, from, p, q] : layout_.matrices) {
       finite = matrix_kernels().project(shape, values.data() + from, matrix_.data() + from,
@@ -107,19 +109,12 @@ class PowerSgdRun : public LinearRun {
     return {Element::kFloat32, Combine::kSum, 0, std::as_writable_bytes(sum_), sum_.size()};
   }
   Status next() override {
-    if (step_++ == 1) {
-      Status finite = check_finite(sum_);
-      // The next step must not begin from it.
-      if (!finite.ok()) std::copy(before_.begin(), before_.end(), sum_.begin());
-      return finite;
-    }
-    if (const Status status = check_finite(p_); !status.ok()) return status;
-    for (const auto& [shape, from, p, q] : layout_.matrices) {
-      orthonormalise({p_.data() + p, shape.rows * shape.rank}, shape.rows, shape.rank);
-      matrix_kernels().project_back(shape, matrix_.data() + from, p_.data() + p, sum_.data() + q);
-    }
-    own_.assign(sum_.begin(), sum_.end());
-    return {};
+    Status status = step_++ == 0 ? take_p() : check_factors(sum_);
+    if (status.ok()) return status;
+    // The next step must not begin from what this one left.
+    std::copy(before_.begin(), before_.end(), sum_.begin());
+    take_out(given_, matrix_);
+    return status;
   }
   void finish(std::span<float> sum) override {
     CHECK(done() && sum.size() == matrix_.size());
@@ -136,7 +131,30 @@ class PowerSgdRun : public LinearRun {
   }
 
  private:
+  Status take_p() {
+    if (Status status = check_finite(p_); !status.ok()) return status;
+    for (const auto& [shape, from, p, q] : layout_.matrices) {
+      orthonormalise({p_.data() + p, shape.rows * shape.rank}, shape.rows, shape.rank);
+      matrix_kernels().project_back(shape, matrix_.data() + from, p_.data() + p, sum_.data() + q);
+    }
+    own_.assign(sum_.begin(), sum_.end());
+    return check_factors(own_);
+  }
+  // P has columns of norm 1 and at most 64 of them, so that products with such a Q are finite, also
+  // when they are taken from a value that is nearly the largest float.
+  static Status check_factors(std::span<const float> q) {
+    constexpr float kMost = 0x1p96F;
+    const auto bad =
+        std::find_if_not(q.begin(), q.end(), [](float x) { return std::abs(x) < kMost; });
+    if (bad == q.end()) return {};
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("value {} of Q is {}; powersgd sends magnitudes below {}",
+                             bad - q.begin(), *bad, kMost),
+                 "skip the step, or lower the loss scale"};
+  }
+
   const Layout layout_;
+  std::span<const float> given_;
   std::span<float> matrix_, sum_;  // values + residual; the last Qs, then the next
   std::vector<float> before_;      // the last Qs
   std::vector<float> p_, own_;
@@ -146,17 +164,24 @@ class PowerSgdRun : public LinearRun {
 // A tensor for which factors would be no smaller goes as it is.
 class WholeRun : public LinearRun {
  public:
-  explicit WholeRun(CodecState& state) : v_(state.local.front()), sum_(v_.begin(), v_.end()) {}
+  WholeRun(std::span<const float> given, CodecState& state)
+      : given_(given), v_(state.local.front()), sum_(v_.begin(), v_.end()) {}
   bool done() const override { return done_; }
   Exchange exchange() override { return exchange_of(sum_, Element::kFloat32, Combine::kSum); }
   Status next() override {
     done_ = true;
-    std::fill(v_.begin(), v_.end(), 0.0F);
-    return check_finite(sum_);
+    Status status = check_finite(sum_);
+    if (status.ok()) {
+      std::fill(v_.begin(), v_.end(), 0.0F);
+    } else {
+      take_out(given_, v_);
+    }
+    return status;
   }
   void finish(std::span<float> sum) override { std::copy(sum_.begin(), sum_.end(), sum.begin()); }
 
  private:
+  std::span<const float> given_;
   std::span<float> v_;
   std::vector<float> sum_;
   bool done_ = false;
@@ -216,10 +241,10 @@ class PowerSgd : public LinearCodec {
     }
     if (layout->matrices.empty() || layout->matrices.front().shape.rank == 0) {
       if (const Status sum = accumulate(values, state.local.front()); !sum.ok()) return sum.error();
-      return std::unique_ptr<LinearRun>(std::make_unique<WholeRun>(state));
+      return std::unique_ptr<LinearRun>(std::make_unique<WholeRun>(values, state));
     }
-    auto run = std::make_unique<PowerSgdRun>(std::move(*layout), state);
-    if (const Status first = run->start(values); !first.ok()) return first.error();
+    auto run = std::make_unique<PowerSgdRun>(std::move(*layout), values, state);
+    if (const Status first = run->start(); !first.ok()) return first.error();
     return std::unique_ptr<LinearRun>(std::move(run));
   }
 
