@@ -7,7 +7,6 @@
 
 #include "base/random.h"
 #include "base/vector_testing.h"
-#include "codec/budget.h"
 #include "codec/codecs.h"
 #include "codec/matrix_kernels.h"
 #include "codec/ranks_testing.h"
@@ -340,27 +339,6 @@ TEST(Thresholds, AreExact) {
         std::count_if(sizes.begin(), sizes.end(), [&](float x) { return x > threshold.magnitude; });
     EXPECT_EQ(static_cast<std::size_t>(above) + threshold.ties, wanted);
   }
-}
-
-TEST(Budget, SpendsItWhereTheEnergyIs) {
-  const std::vector<LayerNorm> layers = {{1000, 10}, {1000, 1}, {8000, 10}, {10, 0}};
-  const auto rates = layer_rates(layers, 0.05, 0.001);
-  ASSERT_TRUE(rates.ok());
-  double sent = 0, total = 0;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    sent += (*rates)[i] * static_cast<double>(layers[i].size);
-    total += static_cast<double>(layers[i].size);
-  }
-  EXPECT_NEAR(sent, 0.05 * total, 1e-6 * total);
-  EXPECT_GT((*rates)[0], (*rates)[2]);  // the same norm in fewer values
-  EXPECT_GT((*rates)[2], (*rates)[1]);
-  EXPECT_DOUBLE_EQ((*rates)[1], 0.001);
-  EXPECT_DOUBLE_EQ((*rates)[3], 0.001);
-  EXPECT_NEAR(layer_rates(layers, 1, 0)->front(), 1, 1e-9);
-  EXPECT_FALSE(layer_rates(layers, 0, 0).ok());
-  EXPECT_FALSE(layer_rates(layers, 0.01, 0.02).ok());
-  const std::vector<LayerNorm> broken = {{10, NAN}};
-  EXPECT_THAT(layer_rates(broken, 0.1, 0).error().what, HasSubstr("layer 0"));
 }
 
 }  // namespace
