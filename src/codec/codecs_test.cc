@@ -24,6 +24,7 @@ TEST(Codecs, AFullTextMakesAnEqualCodec) {
     EXPECT_EQ(codec->family() == Family::kLinear, codec->linear() != nullptr);
     EXPECT_FALSE(help.summary.empty());
   }
+  EXPECT_EQ(must_make("threshold:at=1e20")->text(), "threshold:at=1e20,ef=1");
   EXPECT_EQ(must_make("topk:rate=0.01+int8")->text(),
             "topk:rate=0.01,exact=0,ef=1+int8:block=256,ef=0,round=nearest");
 }
