@@ -57,7 +57,10 @@ class Phased : public OpaqueCodec {
   double wire_bytes(std::size_t size) const override {
     return static_cast<double>(signs_.bytes(size));
   }
-  std::size_t most_bytes(std::size_t count) const override { return whole_.bytes(count); }
+  // One or two values take less as they are than a scale and a word of signs do.
+  std::size_t most_bytes(std::size_t count) const override {
+    return std::max(whole_.bytes(count), signs_.bytes(count));
+  }
   Result<std::size_t> encode(std::span<const float> values, std::size_t first, CodecState& state,
                              std::span<std::byte> out) const override {
     CHECK(state.codec == text());
