@@ -56,7 +56,7 @@ class Float8 {
   HWY_INLINE void encode(const float* values, std::uint32_t, const Kept& kept, std::size_t from,
                          std::uint8_t* codes) const {
     Packed<8>::store(codes, [&](std::size_t at) HWY_ATTR {
-      const VF x = hn::Load(F(), values + at);
+      const VF x = hn::LoadU(F(), values + at);
       const VU code = code_of(hn::Mul(x, real(inverse_)));
       if constexpr (Kept::kAny) kept.store(hn::Sub(x, value_of(code)), from, at);
       return code;
@@ -117,7 +117,7 @@ class Natural {
                          std::size_t from, std::uint8_t* codes) const {
     const Draws draws(place);
     Packed<8>::store(codes, [&](std::size_t at) HWY_ATTR {
-      const VF x = hn::Load(F(), values + at);
+      const VF x = hn::LoadU(F(), values + at);
       const VU size = size_bits(x);
       VU rise = word(1U << 22);
       if constexpr (kRandom) rise = hn::ShiftRight<9>(draws.words(at));
@@ -164,7 +164,7 @@ class Signs : public Two {
     std::uint32_t signs = 0;
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < kRun; j += kLanes) {
-      const VF x = hn::Load(F(), values + j);
+      const VF x = hn::LoadU(F(), values + j);
       const auto negative =
           hn::MaskFromVec(hn::BitCast(F(), hn::BroadcastSignBit(hn::BitCast(I(), x))));
       std::uint8_t bits = 0;

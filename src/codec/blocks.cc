@@ -72,6 +72,7 @@ class BlockSparse : public LinearCodec {
   CodecState make_state(std::size_t size, const Place& place) const override {
     return {text(), size, place, 0, {}, {}};
   }
+  Result<StateShape> shape_of_state(const CodecState&) const override { return StateShape{}; }
   // What a tensor without zeros takes.
   double wire_bytes(std::size_t size) const override {
     return 4 * static_cast<double>(size) + static_cast<double>((size + block_ - 1) / block_);
@@ -98,8 +99,9 @@ struct ThcRule {
 
 class ThcRun : public LinearRun {
  public:
-  ThcRun(const ThcRule& rule, CodecState& state)
+  ThcRun(const ThcRule& rule, std::span<const float> given, CodecState& state)
       : rule_(rule),
+        given_(given),
         v_(state.local.front()),
         ranks_(static_cast<float>(state.place.ranks)),
         levels_(static_cast<float>(
@@ -124,6 +126,7 @@ class ThcRun : public LinearRun {
     if (step_++ == 1) return {};
     for (const float top : tops_) {
       if (top >= 0 && top < 0x1p100F) continue;
+      take_out(given_, v_);
       return Error{ErrorKind::kInvalidInput,
                    fmt::format("the largest magnitude of a block is {}; thc sends those below {}",
                                top, 0x1p100F),
@@ -160,6 +163,7 @@ class ThcRun : public LinearRun {
   }
 
   ThcRule rule_;
+  std::span<const float> given_;
   std::span<float> v_;
   float ranks_, levels_;
   std::uint32_t shared_, own_;
@@ -174,6 +178,7 @@ class Thc : public LinearCodec {
   CodecState make_state(std::size_t size, const Place& place) const override {
     return state_with_residual(*this, size, place);
   }
+  Result<StateShape> shape_of_state(const CodecState&) const override { return StateShape{1}; }
   double wire_bytes(std::size_t size) const override {
     const std::size_t blocks = (size + rule_.block - 1) / rule_.block;
     return static_cast<double>(blocks * (rule_.block + 4));
@@ -188,7 +193,7 @@ class Thc : public LinearCodec {
                    "use int8 or qsgd"};
     }
     if (const Status sum = accumulate(values, state.local.front()); !sum.ok()) return sum.error();
-    return std::unique_ptr<LinearRun>(std::make_unique<ThcRun>(rule_, state));
+    return std::unique_ptr<LinearRun>(std::make_unique<ThcRun>(rule_, values, state));
   }
 
  private:

@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "codec/state.h"
@@ -30,6 +31,12 @@ enum class Family : std::uint8_t { kOpaque, kLinear };
 
 class OpaqueCodec;
 class LinearCodec;
+
+// What a state of a codec holds, in the form in which it is saved.
+struct StateShape {
+  std::size_t local = 0;                 // vectors, each of as many values as the tensor has
+  std::vector<std::size_t> shared = {};  // lengths
+};
 
 class Codec {
  public:
@@ -42,6 +49,13 @@ class Codec {
   virtual const LinearCodec* linear() const { return nullptr; }
   // A fresh state for a tensor of `size` values.
   virtual CodecState make_state(std::size_t size, const Place& place) const = 0;
+  // What a state of this codec, of the size of `state`, must hold. Only codecs that are shaped()
+  // look further than at the size; then what the state says of its matrices may be an error.
+  virtual Result<StateShape> shape_of_state(const CodecState& state) const = 0;
+  // Whether this codec may go on from `state`, which restore() made of bytes from any source.
+  // Ensures: success only if it holds what shape_of_state() says and numbers that steps of this
+  // codec can leave behind; else an error that names what is wrong. Requires: no compact residual.
+  Status check(const CodecState& state) const;
   // Bytes that stand for `size` values on the wire, once, as expected for a late step: an estimate
   // where the data decide.
   virtual double wire_bytes(std::size_t size) const = 0;
@@ -59,6 +73,11 @@ class Codec {
 
  protected:
   explicit Codec(std::string text) : text_(std::move(text)) {}
+  // What check() asks of the numbers of a state whose shape is right; all of them are finite.
+  virtual Status check_numbers(const CodecState& state) const {
+    (void)state;
+    return {};
+  }
 
  private:
   std::string text_;
@@ -113,8 +132,8 @@ class LinearRun {
   // Requires: !done(). A round of no numbers needs no communication, but next() all the same.
   virtual Exchange exchange() = 0;
   // Takes the numbers that the round left in place. What cannot be (an index out of range, a table
-  // that holds NaN) is an error that ends the run; the state then lacks what this rank had sent, so
-  // restore one or make a fresh one.
+  // that holds NaN) is an error that ends the run; the state is then as before it, up to rounding.
+  // A run that ends without finish() or an error leaves a state that lacks what was to be sent.
   virtual Status next() = 0;
   // Writes the decoded sum over all ranks; `sum` may be the memory that begin() was given.
   // Requires: done(), once; sum has as many values as begin() was given.

@@ -24,6 +24,7 @@ TEST(Codecs, AFullTextMakesAnEqualCodec) {
     EXPECT_EQ(codec->family() == Family::kLinear, codec->linear() != nullptr);
     EXPECT_FALSE(help.summary.empty());
   }
+  EXPECT_EQ(must_make("threshold:at=1e20")->text(), "threshold:at=1e20,ef=1");
   EXPECT_EQ(must_make("topk:rate=0.01+int8")->text(),
             "topk:rate=0.01,exact=0,ef=1+int8:block=256,ef=0,round=nearest");
 }
@@ -71,13 +72,18 @@ std::vector<std::string> all_names() {
 }
 
 TEST(Codecs, NoValuesAndOneValueAreFine) {
-  for (const std::string& name : all_names()) {
+  std::vector<std::string> names = all_names();
+  names.emplace_back("onebit-adam:warmup=1");
+  for (const std::string& name : names) {
     SCOPED_TRACE(name);
     for (const std::size_t size : {0, 1, 2}) {
       TestRanks ranks(name, 2, size);
-      const auto sum = ranks.sum({std::vector<float>(size, 1.0F), std::vector<float>(size, 1.0F)});
-      ASSERT_TRUE(sum.ok()) << sum.error().text();
-      EXPECT_EQ(sum->size(), size);
+      for (int step = 0; step < 3; ++step) {
+        const std::vector<float> ones(size, 1.0F);
+        const auto sum = ranks.sum({ones, ones});
+        ASSERT_TRUE(sum.ok()) << sum.error().text();
+        EXPECT_EQ(sum->size(), size);
+      }
     }
   }
 }
@@ -112,6 +118,48 @@ TEST(Codecs, WhatIsNotFiniteIsNamedAndTheStateStays) {
         }
       }
     }
+  }
+}
+
+// One threshold holds for all that is encoded at once, so layers whose gradients are larger send a
+// larger share: at the same bytes more of the energy goes than with the same share of each.
+TEST(Codecs, TopKSharesItsBudgetBetweenLayersByMagnitude) {
+  const std::size_t layer = 5000, layers = 3;
+  for (const char* name : {"topk:rate=0.03,exact=1", "topk:rate=0.03"}) {
+    SCOPED_TRACE(name);
+    const auto codec = must_make(name);
+    Random random(6);
+    std::vector<float> values(layers * layer);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double scale = std::pow(0.5, static_cast<double>(i / layer));
+      values[i] = static_cast<float>(scale * random.normal());
+    }
+    const std::vector<float> together = through(*codec->opaque(), values);
+    std::vector<std::size_t> sent(layers);
+    double energy = 0, alone = 0;
+    float least = std::numeric_limits<float>::max(), most_kept = 0;
+    for (std::size_t l = 0; l < layers; ++l) {
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(l * layer);
+      const std::vector<float> own(begin, begin + static_cast<std::ptrdiff_t>(layer));
+      for (const float x : through(*codec->opaque(), own)) {
+        alone += static_cast<double>(x) * static_cast<double>(x);
+      }
+      for (std::size_t i = l * layer; i < (l + 1) * layer; ++i) {
+        const float size = std::abs(together[i]);
+        energy += static_cast<double>(size) * static_cast<double>(size);
+        if (size > 0) {
+          ++sent[l];
+          least = std::min(least, size);
+        } else {
+          most_kept = std::max(most_kept, std::abs(values[i]));
+        }
+      }
+    }
+    EXPECT_GE(least, most_kept) << "the smallest value sent is the same in every layer";
+    EXPECT_NEAR(static_cast<double>(sent[0] + sent[1] + sent[2]), 450, 1);
+    EXPECT_GT(sent[0], 20 * sent[1]);
+    EXPECT_EQ(sent[2], 0U);
+    EXPECT_GT(energy, 1.4 * alone);
   }
 }
 

@@ -36,6 +36,9 @@ class DenseCodec : public OpaqueCodec {
     state.keep(loops_.format().residual);
     return state;
   }
+  Result<StateShape> shape_of_state(const CodecState&) const override {
+    return StateShape{loops_.format().residual == ResidualForm::kNone ? 0U : 1U};
+  }
   double wire_bytes(std::size_t size) const override {
     return static_cast<double>(loops_.bytes(size));
   }

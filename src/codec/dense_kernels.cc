@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "base/vector_targets.h"
 
@@ -37,7 +38,7 @@ bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, st
       for (std::size_t j = 0; j < kRun; j += kLanes) {
         VF x = hn::LoadU(F(), tile.values + i + j);
         if constexpr (Kept::kAny) x = hn::Add(x, kept.load(i + j));
-        hn::Store(x, F(), sum + i + j);
+        if constexpr (Kept::kAny) hn::Store(x, F(), sum + i + j);
         most.add(x);
         statistics.add(x, j);
       }
@@ -54,8 +55,8 @@ bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, st
       // else take turns: one waits for memory, the other lets it idle.
       fetch_lines<Q::kUnit>(tile.values + i + kTile);
       kept.template fetch<Q::kUnit>(i + kTile);
-      q.encode(sum + i, tile.key + static_cast<std::uint32_t>(i), kept, i,
-               codes + i / Q::kUnit * Q::kUnitBytes);
+      q.encode((Kept::kAny ? sum : tile.values) + i, tile.key + static_cast<std::uint32_t>(i), kept,
+               i, codes + i / Q::kUnit * Q::kUnitBytes);
     }
   }
   return true;
@@ -63,6 +64,10 @@ bool encode_tile(const DenseRule& rule, const DenseTile& tile, float* scales, st
 
 template <class Q>
 bool encode(const DenseRule& rule, const DenseTile& tile, float* scales, std::uint8_t* codes) {
+  using Simple = typename Unclipped<Q>::Type;
+  if constexpr (!std::is_same_v<Simple, Q>) {
+    if (rule.clip == 0) return encode<Simple>(rule, tile, scales, codes);
+  }
   if (tile.residual.compact != nullptr) {
     return encode_tile<Q, CompactKept>(rule, tile, scales, codes);
   }

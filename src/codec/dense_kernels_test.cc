@@ -36,6 +36,8 @@ std::vector<DenseRow> rows() {
       {"int4 random", {WireId::kInt4, {K::kInt4Random, 4, 1024, 1, 0x1p126F, 0}, kFloats}},
       {"ternary", {WireId::kTernGrad, {K::kTernary, 2, 256, 1, 0x1p57F, 2.5F}, kFloats}},
       {"ternary random", {WireId::kTernGrad, {K::kTernaryRandom, 2, 128, 1, 0x1p57F, 0}, kFloats}},
+      {"ternary random, clipped",
+       {WireId::kTernGrad, {K::kTernaryRandom, 2, 256, 1, 0x1p57F, 1.5F}, kFloats}},
       {"qsgd8", {WireId::kQsgd, {K::kQsgd8, 8, 512, 1, 0x1p57F, 0}, kFloats}},
       {"qsgd8 random", {WireId::kQsgd, {K::kQsgd8Random, 8, 128, 1, 0x1p57F, 0}, kFloats}},
       {"qsgd4", {WireId::kQsgd, {K::kQsgd4, 4, 128, 1, 0x1p57F, 0}, kFloats}},
@@ -124,6 +126,11 @@ TEST_P(DenseKernelsTest, EqualTheReferenceBitByBit) {
       // Without feedback the residual counts for nothing.
       const auto plain = reference_encode(row.format, values, {}, key, 77);
       ASSERT_TRUE(loops.encode(values, {}, key, 77, bytes).ok());
+      ASSERT_EQ(std::memcmp(bytes.data(), plain.bytes.data(), bytes.size()), 0);
+      // Values may lie anywhere.
+      std::vector<float> further(1);
+      further.insert(further.end(), values.begin(), values.end());
+      ASSERT_TRUE(loops.encode(std::span(further).subspan(1), {}, key, 77, bytes).ok());
       ASSERT_EQ(std::memcmp(bytes.data(), plain.bytes.data(), bytes.size()), 0);
     }
   }

@@ -28,11 +28,15 @@ Status accumulate(std::span<const float> values, std::span<float> residual) {
     std::size_t bad =
         at + sparse_kernels().choose(values.data() + at, residual.data() + at, n, infinity, none);
     if (bad == at + n) continue;
-    for (std::size_t i = 0; i < bad; ++i) residual[i] -= values[i];
+    take_out(values.first(bad), residual);
     while (std::isfinite(values[bad] + residual[bad])) ++bad;
     return not_finite(bad, values[bad]);
   }
   return {};
+}
+
+void take_out(std::span<const float> values, std::span<float> residual) {
+  for (std::size_t i = 0; i < values.size(); ++i) residual[i] -= values[i];
 }
 
 Status check_finite(std::span<const float> values) {

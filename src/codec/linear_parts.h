@@ -14,6 +14,8 @@ namespace weft::codec {
 // residual += values.  Ensures: an error that names the first value that is not finite, and the
 // residual as before, up to rounding.
 Status accumulate(std::span<const float> values, std::span<float> residual);
+// The other way: residual -= values.  Ensures: what accumulate() was given, up to rounding.
+void take_out(std::span<const float> values, std::span<float> residual);
 // Success when all are finite; else an error that names the first that is not.
 Status check_finite(std::span<const float> values);
 

@@ -160,7 +160,7 @@ HWY_INLINE void back_rows(const float* rows, std::size_t length, const float* p,
     VF sums[K];
 #pragma GCC unroll 4
     for (std::size_t k = 0; k < K; ++k) sums[k] = hn::LoadU(F(), q + k * cols + j);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (std::size_t r = 0; r < R; ++r) {
       const float* at = rows + r * cols + j;
       if (j % 16 == 0) hwy::Prefetch(at + kAhead);
@@ -181,7 +181,7 @@ HWY_INLINE void back_rows(const float* rows, std::size_t length, const float* p,
 
 void project_back(const MatrixShape& shape, const float* matrix, const float* p, float* q) {
   std::fill_n(q, shape.cols * shape.rank, 0.0F);
-  for_rows<4>(shape, [&](std::size_t i, auto rows, std::size_t length) HWY_ATTR {
+  for_rows<8>(shape, [&](std::size_t i, auto rows, std::size_t length) HWY_ATTR {
     for_columns(shape.rank, [&](std::size_t k, auto columns) HWY_ATTR {
       back_rows<decltype(rows)::value, decltype(columns)::value>(matrix + i * shape.cols, length,
                                                                  p + k * shape.rows + i, shape.rows,

@@ -5,6 +5,8 @@
 // rate.
 #include "codec/onebit_adam.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,6 +21,13 @@ struct AdamRule {
   std::uint64_t warmup = 100;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };
+
+// The square of a gradient may be larger than any float; an infinite variance would never fall
+// again.
+float narrowed(double x) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(x, -kMost, kMost));
+}
 
 DenseFormat float32_format() {
   return {WireId::kFloat32,
@@ -44,10 +53,14 @@ class Phased : public OpaqueCodec {
     state.keep(ResidualForm::kFloat32);
     return state;
   }
+  Result<StateShape> shape_of_state(const CodecState&) const override { return StateShape{1}; }
   double wire_bytes(std::size_t size) const override {
     return static_cast<double>(signs_.bytes(size));
   }
-  std::size_t most_bytes(std::size_t count) const override { return whole_.bytes(count); }
+  // One or two values take less as they are than a scale and a word of signs do.
+  std::size_t most_bytes(std::size_t count) const override {
+    return std::max(whole_.bytes(count), signs_.bytes(count));
+  }
   Result<std::size_t> encode(std::span<const float> values, std::size_t first, CodecState& state,
                              std::span<std::byte> out) const override {
     CHECK(state.codec == text());
@@ -84,6 +97,9 @@ class OneBitAdam : public Phased {
     state.shared.assign(2, std::vector<float>(size, 0.0F));  // momentum and variance
     return state;
   }
+  Result<StateShape> shape_of_state(const CodecState& state) const override {
+    return StateShape{1, {state.size, state.size}};
+  }
   Result<std::size_t> encode(std::span<const float> values, std::size_t first, CodecState& state,
                              std::span<std::byte> out) const override {
     if (warming(state)) return Phased::encode(values, first, state, out);
@@ -111,14 +127,25 @@ class OneBitAdam : public Phased {
       const double momentum =
           warm ? rule_.beta1 * static_cast<double>(m[i]) + (1 - rule_.beta1) * g : g;
       if (warm) {
-        v[i] =
-            static_cast<float>(rule_.beta2 * static_cast<double>(v[i]) + (1 - rule_.beta2) * g * g);
+        v[i] = narrowed(rule_.beta2 * static_cast<double>(v[i]) + (1 - rule_.beta2) * g * g);
       }
       m[i] = static_cast<float>(momentum);
       const double spread = std::sqrt(static_cast<double>(v[i]) / bias2);
-      mean[i] = static_cast<float>(momentum / bias1 / (spread + rule_.epsilon));
+      mean[i] = narrowed(momentum / bias1 / (spread + rule_.epsilon));
     }
     ++state.step;
+  }
+
+ protected:
+  Status check_numbers(const CodecState& state) const override {
+    for (std::size_t i = 0; i < state.size; ++i) {
+      const float variance = state.shared[1][i];
+      if (variance >= 0) continue;
+      return Error{ErrorKind::kInvalidInput,
+                   fmt::format("the variance of value {} is {}; it is at least 0", i, variance),
+                   ""};
+    }
+    return {};
   }
 
  private:

@@ -237,6 +237,61 @@ TEST(Opaque, LargeSparseBuffersAreReadAndCheckedAlike) {
   EXPECT_THAT(codec->opaque()->decode(bytes, out).error().what, HasSubstr("chunk 4 has value nan"));
 }
 
+// The carrier refuses what was chosen: nothing has been sent, so the state is as before.
+TEST(Opaque, AFailureOfTheCarrierLeavesTheStateAsItWas) {
+  for (const char* name :
+       {"topk:rate=0.25,exact=1+fp16", "topk:rate=0.25+fp16", "threshold:at=6.5+fp16",
+        "adacomp:bin=8+fp16", "dgc:rate=0.25+fp16", "dgc:rate=0.25,masking=1,momentum=0.5+fp16",
+        "dgc:rate=0.25,clip=2000000+fp16"}) {
+    SCOPED_TRACE(name);
+    const auto codec = must_make(name);
+    const OpaqueCodec& opaque = *codec->opaque();
+    CodecState state = codec->make_state(8, {});
+    std::vector<std::byte> bytes(opaque.most_bytes(8));
+    const std::vector<float> first = {8, 7, 6, 5, 4, 3, 2, 1};
+    ASSERT_TRUE(opaque.encode(first, 0, state, bytes).ok());
+    const CodecState before = state;
+    const std::vector<float> larger = {0, 0, 1e6F, 2e6F, 0, 0, 0, 0};
+    const auto refused = opaque.encode(larger, 0, state, bytes);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_THAT(refused.error().what, HasSubstr("value 2 with what was kept is"));
+    EXPECT_THAT(refused.error().what, HasSubstr("; this codec sends magnitudes below 65520"));
+    for (std::size_t v = 0; v < before.local.size(); ++v) {
+      for (std::size_t i = 0; i < 8; ++i) {
+        // What was added and taken again were millions.
+        EXPECT_NEAR(state.local[v][i], before.local[v][i], larger[i] > 0 ? 0.3F : 1e-6F)
+            << v << " " << i;
+      }
+    }
+    EXPECT_TRUE(opaque.encode(first, 0, state, bytes).ok());
+  }
+}
+
+// Residual and velocity are finite, their sum is not.
+TEST(Opaque, AnOverflowInDgcLeavesTheStateAsItWas) {
+  const auto codec = must_make("dgc:rate=0.25,masking=1");
+  const std::size_t size = 70000;  // in its second chunk
+  CodecState state = codec->make_state(size, {});
+  Random random(5);
+  for (auto& vector : state.local) {
+    for (float& x : vector) x = static_cast<float>(random.normal());
+  }
+  state.local[0][69000] = state.local[1][69000] = 3e38F;
+  const CodecState before = state;
+  std::vector<float> values(size);
+  for (float& x : values) x = static_cast<float>(random.normal());
+  std::vector<std::byte> bytes(codec->opaque()->most_bytes(size));
+  const auto refused = codec->opaque()->encode(values, 0, state, bytes);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().what, HasSubstr("value 69000"));
+  for (std::size_t v = 0; v < 2; ++v) {
+    for (std::size_t i = 0; i < size; ++i) {
+      const float was = before.local[v][i];
+      ASSERT_NEAR(state.local[v][i], was, 2e-6F * std::max(1.0F, std::abs(was))) << v << " " << i;
+    }
+  }
+}
+
 // Momentum correction: what is sent late has gathered momentum meanwhile. Masked, sent values
 // forget theirs.
 TEST(Opaque, MaskedDgcFollowsItsRule) {

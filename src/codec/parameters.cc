@@ -80,7 +80,9 @@ double Parameters::number(const std::string& key, double otherwise, double least
                          least, most));
     value = otherwise;
   }
-  tell(key, fmt::format("{}", value));
+  std::string written = fmt::format("{}", value);
+  std::erase(written, '+');  // of 1e+20; a plus begins the carrier
+  tell(key, written);
   return value;
 }
 

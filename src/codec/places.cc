@@ -20,26 +20,27 @@ namespace {
 // what is sent of it goes. A first round, if any, gives the places.
 class PlacesRun : public LinearRun {
  public:
-  explicit PlacesRun(CodecState& state) : v_(state.local.front()) {}
+  PlacesRun(std::span<const float> given, CodecState& state)
+      : given_(given), v_(state.local.front()) {}
   bool done() const override { return step_ == 2; }
   Exchange exchange() override {
     return step_ == 0 ? find() : exchange_of(values_, Element::kFloat32, Combine::kSum);
   }
   Status next() override {
-    if (step_++ == 0) {
-      if (const Status found_or = found(); !found_or.ok()) return found_or;
+    const bool first = step_++ == 0;
+    Status status = first ? found() : check_finite(values_);
+    if (!status.ok()) {
+      for (std::size_t i = 0; i < taken_.size(); ++i) v_[at(i)] = taken_[i];
+      take_out(given_, v_);
+    } else if (first) {
       take();
-    } else {
-      return check_finite(values_);
     }
-    return {};
+    return status;
   }
   void finish(std::span<float> sum) override {
     CHECK(done() && sum.size() == v_.size());
     std::fill(sum.begin(), sum.end(), 0.0F);
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      sum[static_cast<std::size_t>(places_[i])] = values_[i];
-    }
+    for (std::size_t i = 0; i < places_.size(); ++i) sum[at(i)] = values_[i];
   }
 
  protected:
@@ -54,15 +55,17 @@ class PlacesRun : public LinearRun {
   std::vector<std::int32_t> places_;
 
  private:
+  std::size_t at(std::size_t i) const { return static_cast<std::size_t>(places_[i]); }
   void take() {
-    for (const std::int32_t place : places_) {
-      float& v = v_[static_cast<std::size_t>(place)];
-      values_.push_back(v);
-      v = 0;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      taken_.push_back(v_[at(i)]);
+      v_[at(i)] = 0;
     }
+    values_ = taken_;
   }
+  std::span<const float> given_;
   std::span<float> v_;
-  std::vector<float> values_;
+  std::vector<float> taken_, values_;  // of this rank; then the sum
   int step_ = 0;
 };
 
@@ -72,6 +75,7 @@ class PlacesCodec : public LinearCodec {
   CodecState make_state(std::size_t size, const Place& place) const override {
     return state_with_residual(*this, size, place);
   }
+  Result<StateShape> shape_of_state(const CodecState&) const override { return StateShape{1}; }
   Result<std::unique_ptr<LinearRun>> begin(std::span<const float> values,
                                            CodecState& state) const override {
     CHECK(state.codec == text() && values.size() == state.size);
@@ -82,12 +86,13 @@ class PlacesCodec : public LinearCodec {
                    "split the bucket"};
     }
     if (const Status sum = accumulate(values, state.local.front()); !sum.ok()) return sum.error();
-    return start(state);
+    return start(values, state);
   }
 
  protected:
   PlacesCodec(std::string text, double rate) : LinearCodec(std::move(text)), rate_(rate) {}
-  virtual std::unique_ptr<LinearRun> start(CodecState& state) const = 0;
+  virtual std::unique_ptr<LinearRun> start(std::span<const float> values,
+                                           CodecState& state) const = 0;
   std::size_t kept(std::size_t size) const { return kept_of(rate_, size); }
 
  private:
@@ -98,7 +103,8 @@ class PlacesCodec : public LinearCodec {
 // stretches, so that places differ and rise.
 class RandomKRun : public PlacesRun {
  public:
-  RandomKRun(CodecState& state, std::size_t kept) : PlacesRun(state) {
+  RandomKRun(std::span<const float> values, CodecState& state, std::size_t kept)
+      : PlacesRun(values, state) {
     std::vector<std::int32_t> places;
     places.reserve(kept);
     const std::uint64_t key = shared_key(state);
@@ -120,8 +126,9 @@ class RandomK : public PlacesCodec {
   double wire_bytes(std::size_t size) const override { return 4 * static_cast<double>(kept(size)); }
 
  protected:
-  std::unique_ptr<LinearRun> start(CodecState& state) const override {
-    return std::make_unique<RandomKRun>(state, kept(state.size));
+  std::unique_ptr<LinearRun> start(std::span<const float> values,
+                                   CodecState& state) const override {
+    return std::make_unique<RandomKRun>(values, state, kept(state.size));
   }
 };
 
@@ -129,8 +136,9 @@ class RandomK : public PlacesCodec {
 // which places all ranks send, so that the message does not grow with the ranks.
 class ScaleComRun : public PlacesRun {
  public:
-  ScaleComRun(CodecState& state, std::size_t kept)
-      : PlacesRun(state), leader_(static_cast<std::uint32_t>(state.step % state.place.ranks)) {
+  ScaleComRun(std::span<const float> values, CodecState& state, std::size_t kept)
+      : PlacesRun(values, state),
+        leader_(static_cast<std::uint32_t>(state.step % state.place.ranks)) {
     places_.assign(kept, -1);
     if (state.place.rank != leader_ || kept == 0) return;
     Threshold threshold = exact_threshold(v(), nullptr, kept);
@@ -178,8 +186,9 @@ class ScaleCom : public PlacesCodec {
   double wire_bytes(std::size_t size) const override { return 8 * static_cast<double>(kept(size)); }
 
  protected:
-  std::unique_ptr<LinearRun> start(CodecState& state) const override {
-    return std::make_unique<ScaleComRun>(state, kept(state.size));
+  std::unique_ptr<LinearRun> start(std::span<const float> values,
+                                   CodecState& state) const override {
+    return std::make_unique<ScaleComRun>(values, state, kept(state.size));
   }
 };
 
@@ -189,8 +198,9 @@ class ScaleCom : public PlacesCodec {
 // places.
 class SketchRun : public PlacesRun {
  public:
-  SketchRun(CodecState& state, std::size_t kept, std::size_t rows, std::size_t cells)
-      : PlacesRun(state), kept_(kept), rows_(rows), cells_(cells), key_(shared_key(state)) {
+  SketchRun(std::span<const float> values, CodecState& state, std::size_t kept, std::size_t rows,
+            std::size_t cells)
+      : PlacesRun(values, state), kept_(kept), rows_(rows), cells_(cells), key_(shared_key(state)) {
     table_.assign(rows * cells, 0.0F);
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t i = 0; i < v().size(); ++i) table_[cell(row, i)] += sign(row, i) * v()[i];
@@ -247,8 +257,9 @@ class Sketch : public PlacesCodec {
   }
 
  protected:
-  std::unique_ptr<LinearRun> start(CodecState& state) const override {
-    return std::make_unique<SketchRun>(state, kept(state.size), rows_, cells(state.size));
+  std::unique_ptr<LinearRun> start(std::span<const float> values,
+                                   CodecState& state) const override {
+    return std::make_unique<SketchRun>(values, state, kept(state.size), rows_, cells(state.size));
   }
 
  private:

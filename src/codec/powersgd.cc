@@ -2,6 +2,8 @@
 // rank, by one step of the power method from the last Q (warm start). P = Σ M Q is summed and made
 // orthonormal, then Q = Σ Mᵀ P is summed. A rank keeps M − P Qᵀ of its own Q, so that the residuals
 // of all ranks are what the sum lacks.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -68,13 +70,16 @@ struct Layout {
 
 class PowerSgdRun : public LinearRun {
  public:
-  PowerSgdRun(Layout layout, CodecState& state)
+  PowerSgdRun(Layout layout, std::span<const float> given, CodecState& state)
       : layout_(std::move(layout)),
+        given_(given),
         matrix_(state.local.front()),
         sum_(state.shared.front()),
+        before_(sum_.begin(), sum_.end()),
         p_(layout_.p + layout_.rested) {}
   // The first pass. An error leaves the residual as before, up to rounding.
-  Status start(std::span<const float> values) {
+  Status start() {
+    const std::span<const float> values = given_;
     bool finite = true;
     for (const auto& [shape, from, p, q] : layout_.matrices) {
       finite = matrix_kernels().project(shape, values.data() + from, matrix_.data() + from,
@@ -104,14 +109,12 @@ class PowerSgdRun : public LinearRun {
     return {Element::kFloat32, Combine::kSum, 0, std::as_writable_bytes(sum_), sum_.size()};
   }
   Status next() override {
-    if (step_++ == 1) return check_finite(sum_);
-    if (const Status status = check_finite(p_); !status.ok()) return status;
-    for (const auto& [shape, from, p, q] : layout_.matrices) {
-      orthonormalise({p_.data() + p, shape.rows * shape.rank}, shape.rows, shape.rank);
-      matrix_kernels().project_back(shape, matrix_.data() + from, p_.data() + p, sum_.data() + q);
-    }
-    own_.assign(sum_.begin(), sum_.end());
-    return {};
+    Status status = step_++ == 0 ? take_p() : check_factors(sum_);
+    if (status.ok()) return status;
+    // The next step must not begin from what this one left.
+    std::copy(before_.begin(), before_.end(), sum_.begin());
+    take_out(given_, matrix_);
+    return status;
   }
   void finish(std::span<float> sum) override {
     CHECK(done() && sum.size() == matrix_.size());
@@ -128,8 +131,32 @@ class PowerSgdRun : public LinearRun {
   }
 
  private:
+  Status take_p() {
+    if (Status status = check_finite(p_); !status.ok()) return status;
+    for (const auto& [shape, from, p, q] : layout_.matrices) {
+      orthonormalise({p_.data() + p, shape.rows * shape.rank}, shape.rows, shape.rank);
+      matrix_kernels().project_back(shape, matrix_.data() + from, p_.data() + p, sum_.data() + q);
+    }
+    own_.assign(sum_.begin(), sum_.end());
+    return check_factors(own_);
+  }
+  // P has columns of norm 1 and at most 64 of them, so that products with such a Q are finite, also
+  // when they are taken from a value that is nearly the largest float.
+  static Status check_factors(std::span<const float> q) {
+    constexpr float kMost = 0x1p96F;
+    const auto bad =
+        std::find_if_not(q.begin(), q.end(), [](float x) { return std::abs(x) < kMost; });
+    if (bad == q.end()) return {};
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("value {} of Q is {}; powersgd sends magnitudes below {}",
+                             bad - q.begin(), *bad, kMost),
+                 "skip the step, or lower the loss scale"};
+  }
+
   const Layout layout_;
+  std::span<const float> given_;
   std::span<float> matrix_, sum_;  // values + residual; the last Qs, then the next
+  std::vector<float> before_;      // the last Qs
   std::vector<float> p_, own_;
   int step_ = 0;
 };
@@ -137,17 +164,24 @@ class PowerSgdRun : public LinearRun {
 // A tensor for which factors would be no smaller goes as it is.
 class WholeRun : public LinearRun {
  public:
-  explicit WholeRun(CodecState& state) : v_(state.local.front()), sum_(v_.begin(), v_.end()) {}
+  WholeRun(std::span<const float> given, CodecState& state)
+      : given_(given), v_(state.local.front()), sum_(v_.begin(), v_.end()) {}
   bool done() const override { return done_; }
   Exchange exchange() override { return exchange_of(sum_, Element::kFloat32, Combine::kSum); }
   Status next() override {
     done_ = true;
-    std::fill(v_.begin(), v_.end(), 0.0F);
-    return check_finite(sum_);
+    Status status = check_finite(sum_);
+    if (status.ok()) {
+      std::fill(v_.begin(), v_.end(), 0.0F);
+    } else {
+      take_out(given_, v_);
+    }
+    return status;
   }
   void finish(std::span<float> sum) override { std::copy(sum_.begin(), sum_.end(), sum.begin()); }
 
  private:
+  std::span<const float> given_;
   std::span<float> v_;
   std::vector<float> sum_;
   bool done_ = false;
@@ -184,6 +218,13 @@ class PowerSgd : public LinearCodec {
     if (!place.matrices.empty()) state.shared.push_back(std::move(named));
     return state;
   }
+  Result<StateShape> shape_of_state(const CodecState& state) const override {
+    const auto layout = layout_of(state);
+    if (!layout.ok()) return layout.error();
+    StateShape shape{1, {layout->q}};
+    if (state.shared.size() >= 2) shape.shared.push_back(3 * layout->matrices.size());
+    return shape;
+  }
   bool shaped() const override { return true; }
   double wire_bytes(std::size_t size) const override {
     const MatrixShape shape = shape_of(size);
@@ -194,12 +235,16 @@ class PowerSgd : public LinearCodec {
     CHECK(state.codec == text() && values.size() == state.size);
     auto layout = layout_of(state);
     if (!layout.ok()) return layout.error();
+    const std::size_t kept = state.shared.empty() ? 0 : state.shared.front().size();
+    if (kept != layout->q) {
+      return misfit(fmt::format("Q of a state has {} values", kept), std::to_string(layout->q));
+    }
     if (layout->matrices.empty() || layout->matrices.front().shape.rank == 0) {
       if (const Status sum = accumulate(values, state.local.front()); !sum.ok()) return sum.error();
-      return std::unique_ptr<LinearRun>(std::make_unique<WholeRun>(state));
+      return std::unique_ptr<LinearRun>(std::make_unique<WholeRun>(values, state));
     }
-    auto run = std::make_unique<PowerSgdRun>(std::move(*layout), state);
-    if (const Status first = run->start(values); !first.ok()) return first.error();
+    auto run = std::make_unique<PowerSgdRun>(std::move(*layout), values, state);
+    if (const Status first = run->start(); !first.ok()) return first.error();
     return std::unique_ptr<LinearRun>(std::move(run));
   }
 
@@ -209,7 +254,7 @@ class PowerSgd : public LinearCodec {
     constexpr std::size_t kMost = 1 << 24;
     return rows < kMost && cols < kMost && (rows + cols) * rank_ < rows * cols;
   }
-  // States may come from outside.
+  // What the matrices named in the state, which may come from outside, or its size mean.
   Result<Layout> layout_of(const CodecState& state) const {
     Layout layout;
     if (state.shared.size() < 2) {
@@ -219,26 +264,33 @@ class PowerSgd : public LinearCodec {
       for (std::size_t i = 0; i + 2 < named.size(); i += 3) {
         std::size_t whole[3] = {};
         for (std::size_t k = 0; k < 3; ++k) {
-          if (!(named[i + k] >= 0 && named[i + k] <= 16777216.0F)) return misfit(state);
-          whole[k] = static_cast<std::size_t>(named[i + k]);
+          const float number = named[i + k];
+          if (!(number >= 0 && number <= 0x1p24F && number == std::floor(number))) {
+            return misfit(
+                fmt::format("number {} of the matrices named in a state is {}", i + k, number),
+                "a whole number of at most 2^24");
+          }
+          whole[k] = static_cast<std::size_t>(number);
         }
         const auto [gap, rows, cols] = whole;
-        if (!worthwhile(rows, cols) || gap > state.size - layout.reached ||
-            rows * cols > state.size - layout.reached - gap) {
-          return misfit(state);
+        if (!worthwhile(rows, cols)) {
+          return misfit(fmt::format("matrix {} of a state is {} x {}", i / 3, rows, cols),
+                        fmt::format("one that factors of rank {} make smaller", rank_));
+        }
+        const std::size_t left = state.size - layout.reached;
+        if (gap > left || rows * cols > left - gap) {
+          return misfit(
+              fmt::format("matrix {} of a state has {} values after {}", i / 3, rows * cols, gap),
+              fmt::format("at most the {} that are left", left));
         }
         layout.add(layout.reached + gap, {rows, cols, rows * cols, rank_});
       }
       layout.rest_until(state.size);
     }
-    if (state.shared.empty() || state.shared[0].size() != layout.q) return misfit(state);
     return layout;
   }
-  static Error misfit(const CodecState& state) {
-    return {ErrorKind::kInvalidInput,
-            "a state of PowerSGD has " + std::to_string(state.size) +
-                " values, which its matrices do not fit",
-            ""};
+  static Error misfit(const std::string& seen, const std::string& allowed) {
+    return {ErrorKind::kInvalidInput, fmt::format("{}; it must be {}", seen, allowed), ""};
   }
   // Rank 0: not worth it.
   MatrixShape shape_of(std::size_t size) const {

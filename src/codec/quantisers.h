@@ -37,7 +37,7 @@ class Plain {
                          std::uint8_t* codes) const {
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < kRun; j += kLanes) {
-      const VF x = hn::Load(F(), values + j);
+      const VF x = hn::LoadU(F(), values + j);
       const VF sent = Format::store(x, codes + j * Format::kBytes);
       if constexpr (Kept::kAny) kept.store(hn::Sub(x, sent), from, j);
     }
@@ -225,8 +225,15 @@ class Integer {
     const VF scale = real(scale_), inverse = real(inverse_);
     const Draws draws(place);
     Packed<kBits>::store(codes, [&](std::size_t at) HWY_ATTR {
-      const VF x = hn::Load(F(), values + at);
+      const VF x = hn::LoadU(F(), values + at);
       VF level = hn::Mul(x, inverse);
+      if constexpr (kRandom && kBits == 2 && !Kept::kAny) {
+        // The floor, cut to one of -1, 0, 1, in two comparisons, of which true is -1.
+        const VF risen = hn::Add(level, draws.units(at));
+        const VU up = bits_of(hn::VecFromMask(F(), hn::Ge(risen, real(1))));
+        const VU down = bits_of(hn::VecFromMask(F(), hn::Lt(risen, hn::Zero(F()))));
+        return hn::Add(hn::Sub(word(kOffset), up), down);
+      }
       if constexpr (kRandom) {
         level = hn::Floor(hn::Add(level, draws.units(at)));
       } else {
@@ -249,6 +256,17 @@ class Integer {
 
  private:
   float scale_, inverse_;
+};
+
+// What a quantiser is where nothing is clipped: the largest magnitude is then all that it has to
+// know of a block.
+template <class Q>
+struct Unclipped {
+  using Type = Q;
+};
+template <std::uint32_t kBits, bool kRandom>
+struct Unclipped<Integer<kBits, kRandom, ByClip>> {
+  using Type = Integer<kBits, kRandom, ByMost>;
 };
 
 }  // namespace

@@ -6,151 +6,28 @@
 #include <cmath>
 #include <limits>
 
-#include "base/check.h"
-#include "codec/draw.h"
 #include "codec/linear_parts.h"
-#include "codec/sparse_kernels.h"
-#include "codec/sparse_wire.h"
-#include "codec/threshold.h"
+#include "codec/sparse_codec.h"
 
 namespace weft::codec {
 namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-std::string with_carrier(const std::string& text, const Carrier& carrier) {
-  return carrier == nullptr ? text : text + "+" + carrier->text();
-}
-
-// What the codecs of this file share: choosing goes chunk by chunk, and what the carrier loses of a
-// chosen value stays in the residual.
-class SparseCodec : public OpaqueCodec {
- public:
-  SparseCodec(const std::string& text, Carrier carrier, std::size_t vectors)
-      : OpaqueCodec(with_carrier(text, carrier)), carrier_(std::move(carrier)), vectors_(vectors) {}
-
-  CodecState make_state(std::size_t size, const Place& place) const override {
-    CodecState state{text(), size, place, 0, {}, {}};
-    state.local.assign(vectors_, std::vector<float>(size, 0.0F));
-    return state;
-  }
-  double wire_bytes(std::size_t size) const override {
-    return static_cast<double>(most_sparse_bytes(size, expected(size), carrier_.get()));
-  }
-  std::size_t most_bytes(std::size_t count) const override {
-    return most_sparse_bytes(count, most(count), carrier_.get());
-  }
-  Result<std::size_t> encode(std::span<const float> values, std::size_t first, CodecState& state,
-                             std::span<std::byte> out) const override;
-  Status decode(std::span<const std::byte> bytes, std::span<float> out) const override {
-    return read_sparse(bytes, carrier_.get(), false, out);
-  }
-  Status decode_add(std::span<const std::byte> bytes, std::span<float> sum) const override {
-    return read_sparse(bytes, carrier_.get(), true, sum);
-  }
-
- protected:
-  // A part of a tensor, with what the state keeps of it.
-  struct Part {
-    std::span<const float> values;
-    float* residual = nullptr;
-    float* velocity = nullptr;
-    std::uint64_t key = 0;
-    std::uint64_t step = 0;
-    std::uint32_t ranks = 1;
-  };
-  // How many values are chosen as a rule, and at most.
-  virtual std::size_t expected(std::size_t count) const = 0;
-  virtual std::size_t most(std::size_t count) const = 0;
-  // What one step needs to know before the first chunk.
-  struct Plan {
-    Threshold threshold;
-    float scale = 1;
-  };
-  virtual Result<Plan> plan(const Part& part) const = 0;
-  // Chooses of values [at, at + count).  Ensures: how many values it handled; fewer when one that
-  // follows is not finite, from where on nothing has changed.
-  virtual std::size_t choose(const Part& part, const Plan& plan, std::size_t at, std::size_t count,
-                             Chosen& chosen) const = 0;
-
-  const Carrier& carrier() const { return carrier_; }
-
- private:
-  Carrier carrier_;
-  std::size_t vectors_;
-};
-
-Error not_finite(std::span<const float> values, const float* residual, std::size_t from) {
-  std::size_t at = from;
-  while (at + 1 < values.size() &&
-         std::isfinite(residual != nullptr ? values[at] + residual[at] : values[at])) {
-    ++at;
-  }
-  return Error{
-      ErrorKind::kInvalidInput,
-      fmt::format("value {} is {}; only finite gradients can be compressed", at, values[at]),
-      "skip the step, or lower the loss scale"};
-}
-
-// Calls visit(place in the tensor, index among the chosen) for every chosen value.
-template <class Visit>
-void for_each_chosen(const SparseValues& sparse, const Visit& visit) {
-  std::size_t i = 0;
-  for (std::size_t c = 0; c < sparse.counts.size(); ++c) {
-    for (const std::size_t end = i + sparse.counts[c]; i < end; ++i) {
-      visit(c * kChunk + sparse.offsets[i], i);
-    }
-  }
-}
-
-Result<std::size_t> SparseCodec::encode(std::span<const float> values, std::size_t first,
-                                        CodecState& state, std::span<std::byte> out) const {
-  const std::size_t count = values.size();
-  CHECK(state.codec == text() && out.size() >= most_bytes(count));
-  Part part{values,     state.residual(first, count).exact,
-            nullptr,    own_key(state),
-            state.step, state.place.ranks};
-  if (state.local.size() > 1) part.velocity = state.local[1].data() + first;
-  Plan planned;
-  if (count > 0) {
-    auto plan_or = plan(part);
-    if (!plan_or.ok()) return plan_or.error();
-    planned = *plan_or;
-  }
-  SparseValues sparse;
-  std::vector<std::uint16_t> offsets(std::min(count, kChunk));
-  std::vector<float> chosen_values(offsets.size());
-  std::size_t room = most(count);
-  sparse.offsets.reserve(expected(count));
-  sparse.values.reserve(expected(count));
-  for (std::size_t at = 0; at < count; at += kChunk) {
-    const std::size_t n = std::min(kChunk, count - at);
-    Chosen chosen{offsets.data(), chosen_values.data(), 0, room, planned.threshold.ties};
-    const std::size_t handled = choose(part, planned, at, n, chosen);
-    room = chosen.room;
-    planned.threshold.ties = chosen.ties;
-    sparse.counts.push_back(static_cast<std::uint32_t>(chosen.count));
-    sparse.offsets.insert(sparse.offsets.end(), offsets.data(), offsets.data() + chosen.count);
-    sparse.values.insert(sparse.values.end(), chosen_values.data(),
-                         chosen_values.data() + chosen.count);
-    if (handled == n) continue;
-    // What was chosen goes back and the values out again: the state as before, up to rounding.
-    if (part.residual != nullptr) {
-      for_each_chosen(sparse,
-                      [&](std::size_t i, std::size_t c) { part.residual[i] = sparse.values[c]; });
-      for (std::size_t i = 0; i < at + handled; ++i) part.residual[i] -= values[i];
-    }
-    return not_finite(values, part.residual, at + handled);
-  }
-  const std::vector<float> exact =
-      carrier_ != nullptr && part.residual != nullptr ? sparse.values : std::vector<float>();
-  const auto bytes = write_sparse(sparse, count, carrier_.get(), state, out);
-  if (!exact.empty() && bytes.ok()) {
-    for_each_chosen(sparse, [&](std::size_t i, std::size_t c) {
-      part.residual[i] += exact[c] - sparse.values[c];
-    });
-  }
-  return bytes;
+// The error of values whose squares have no finite sum.
+Error too_large(std::span<const float> values) {
+  const auto none =
+      std::find_if_not(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+  const auto largest = none != values.end()
+                           ? none
+                           : std::max_element(values.begin(), values.end(), [](float a, float b) {
+                               return std::abs(a) < std::abs(b);
+                             });
+  return Error{ErrorKind::kInvalidInput,
+               fmt::format("value {} is {}; only finite gradients{} can be compressed",
+                           largest - values.begin(), *largest,
+                           none != values.end() ? "" : " with a finite sum of squares"),
+               "skip the step, or lower the loss scale"};
 }
 
 // Top-k (Aji and Heafield 2017; with memory: Stich, Cordonnier and Jaggi 2018): the given share of
@@ -171,10 +48,8 @@ class TopK : public SparseCodec {
   }
   Plan plan_of(const Part& part, std::size_t wanted) const {
     if (exact_) return Plan{exact_threshold(part.values, part.residual, wanted), 1};
-    const auto value = [&](std::size_t i) {
-      return part.residual != nullptr ? part.values[i] + part.residual[i] : part.values[i];
-    };
-    return Plan{sampled_threshold(value, part.values.size(), wanted, part.key), 1};
+    const auto at = [&](std::size_t i) { return value(part, {}, i); };
+    return Plan{sampled_threshold(at, part.values.size(), wanted, part.key), 1};
   }
   std::size_t choose(const Part& part, const Plan& plan, std::size_t at, std::size_t count,
                      Chosen& chosen) const override {
@@ -260,26 +135,40 @@ class Dgc : public SparseCodec {
   }
   Result<Plan> plan(const Part& part) const override {
     const double squares = sparse_kernels().sum_of_squares(part.values.data(), part.values.size());
-    if (!std::isfinite(squares)) return not_finite(part.values, nullptr, 0);
+    if (!std::isfinite(squares)) return too_large(part.values);
     const double limit = options_.clip / std::sqrt(static_cast<double>(part.ranks));
     Plan plan;
     if (options_.clip > 0 && squares > limit * limit) {
       plan.scale = static_cast<float>(limit / std::sqrt(squares));
     }
-    const auto momentum = static_cast<float>(options_.momentum);
-    const auto value = [&](std::size_t i) {
-      return part.residual[i] + (momentum * part.velocity[i] + plan.scale * part.values[i]);
-    };
+    const auto at = [&](std::size_t i) { return value(part, plan, i); };
     const std::size_t wanted = kept_of(options_.share.at(part.step), part.values.size());
-    plan.threshold = sampled_threshold(value, part.values.size(), wanted, part.key);
+    plan.threshold = sampled_threshold(at, part.values.size(), wanted, part.key);
     return plan;
+  }
+  float value(const Part& part, const Plan& plan, std::size_t i) const override {
+    const auto momentum = static_cast<float>(options_.momentum);
+    return part.residual[i] + (momentum * part.velocity[i] + plan.scale * part.values[i]);
   }
   std::size_t choose(const Part& part, const Plan& plan, std::size_t at, std::size_t count,
                      Chosen& chosen) const override {
-    return sparse_kernels().choose_velocity(part.values.data() + at, part.velocity + at,
-                                            part.residual + at, count,
-                                            static_cast<float>(options_.momentum), plan.scale,
-                                            options_.masked, plan.threshold.magnitude, chosen);
+    return sparse_kernels().choose_velocity(
+        part.values.data() + at, part.velocity + at, part.residual + at, count,
+        static_cast<float>(options_.momentum), plan.scale, plan.threshold.magnitude, chosen);
+  }
+  void sent(const Part& part, const SparseValues& sparse) const override {
+    if (!options_.masked) return;
+    for_each_chosen(sparse, [&](std::size_t i, std::size_t) { part.velocity[i] = 0; });
+  }
+  void undo(const Part& part, const Plan& plan, std::size_t residuals,
+            std::size_t velocities) const override {
+    for (std::size_t i = 0; i < residuals; ++i) part.residual[i] -= part.velocity[i];
+    // Without momentum the old velocity counts for nothing.
+    const auto momentum = static_cast<float>(options_.momentum);
+    for (std::size_t i = 0; momentum > 0 && i < velocities; ++i) {
+      const float kept = part.velocity[i] - plan.scale * part.values[i];
+      part.velocity[i] = kept / momentum;
+    }
   }
 
  private:
@@ -301,7 +190,7 @@ class AdaComp : public SparseCodec {
   std::size_t most(std::size_t count) const override { return count; }
   Result<Plan> plan(const Part& part) const override {
     const double squares = sparse_kernels().sum_of_squares(part.values.data(), part.values.size());
-    if (!std::isfinite(squares)) return not_finite(part.values, nullptr, 0);
+    if (!std::isfinite(squares)) return too_large(part.values);
     return Plan{{0, kNoLimit}, 1};
   }
   std::size_t choose(const Part& part, const Plan&, std::size_t at, std::size_t count,

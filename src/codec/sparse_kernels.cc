@@ -102,8 +102,8 @@ std::size_t choose(const float* values, float* residual, std::size_t count, floa
 }
 
 std::size_t choose_velocity(const float* values, float* velocity, float* residual,
-                            std::size_t count, float momentum, float scale, bool masked,
-                            float threshold, Chosen& chosen) {
+                            std::size_t count, float momentum, float scale, float threshold,
+                            Chosen& chosen) {
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     const VF kept = hn::Mul(real(momentum), hn::LoadU(F(), velocity + i));
@@ -111,10 +111,7 @@ std::size_t choose_velocity(const float* values, float* velocity, float* residua
     hn::StoreU(hn::Add(kept, fresh), F(), velocity + i);
   }
   for (; i < count; ++i) velocity[i] = momentum * velocity[i] + scale * values[i];
-  const std::size_t before = chosen.count;
-  const std::size_t handled = choose(velocity, residual, count, threshold, chosen);
-  for (std::size_t c = before; masked && c < chosen.count; ++c) velocity[chosen.offsets[c]] = 0;
-  return handled;
+  return choose(velocity, residual, count, threshold, chosen);
 }
 
 // residual += values; gives the largest magnitude that comes of it.

@@ -26,11 +26,11 @@ struct SparseKernels {
   std::size_t (*choose)(const float* values, float* residual, std::size_t count, float threshold,
                         Chosen& chosen);
   // Deep gradient compression: velocity = momentum · velocity + scale · value, v = residual +
-  // velocity; where v is chosen the residual becomes 0, and the velocity too if it is `masked`.
+  // velocity; where v is chosen the residual becomes 0.
   // Requires: finite values. Ensures: as choose, but velocities have changed everywhere.
   std::size_t (*choose_velocity)(const float* values, float* velocity, float* residual,
-                                 std::size_t count, float momentum, float scale, bool masked,
-                                 float threshold, Chosen& chosen);
+                                 std::size_t count, float momentum, float scale, float threshold,
+                                 Chosen& chosen);
   // AdaComp: per bin, those for which |v + value| is no less than the bin's largest |v|. A bin of
   // zeros chooses nothing.  Requires: finite values; residual not null.
   void (*choose_bins)(const float* values, float* residual, std::size_t count, std::size_t bin,

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 
@@ -13,6 +15,7 @@ namespace {
 constexpr std::uint32_t kMagic = 0x54534357, kVersion = 1;  // "WCST"
 // No codec has more of either; a file that claims so is broken.
 constexpr std::uint32_t kMostVectors = 8, kMostText = 4096;
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 48;  // a microsecond each: nine years
 
 class Writer {
  public:
@@ -65,9 +68,22 @@ Error broken(std::string what) {
   return Error{ErrorKind::kInvalidInput, "codec state refused: " + std::move(what), ""};
 }
 
+Status check_finite(const char* kind, const std::vector<std::vector<float>>& vectors) {
+  for (std::size_t v = 0; v < vectors.size(); ++v) {
+    const auto bad = std::find_if_not(vectors[v].begin(), vectors[v].end(),
+                                      [](float x) { return std::isfinite(x); });
+    if (bad == vectors[v].end()) continue;
+    return broken(fmt::format("value {} of {} vector {} is {}; all are finite",
+                              bad - vectors[v].begin(), kind, v, *bad));
+  }
+  return {};
+}
+
 bool alike(const CodecState& a, const CodecState& b) {
   return a.codec == b.codec && a.size == b.size && a.place.seed == b.place.seed &&
-         a.step == b.step && a.local.size() == b.local.size();
+         a.step == b.step && a.local.size() == b.local.size() &&
+         std::equal(a.shared.begin(), a.shared.end(), b.shared.begin(), b.shared.end(),
+                    [](const auto& x, const auto& y) { return x.size() == y.size(); });
 }
 
 std::vector<std::byte> save_wide(const CodecState& state) {
@@ -178,7 +194,11 @@ Result<CodecState> restore(std::span<const std::byte> bytes) {
   const auto locals = in.get<std::uint32_t>(), shared = in.get<std::uint32_t>();
   if (!in.good()) return broken("it is cut short");
   if (state.place.rank >= state.place.ranks) {
-    return broken(fmt::format("rank {} of {}", state.place.rank, state.place.ranks));
+    return broken(fmt::format("its rank is {} of {}; it must be below the number of ranks",
+                              state.place.rank, state.place.ranks));
+  }
+  if (state.step > kMostSteps) {
+    return broken(fmt::format("its step is {}, at most {}", state.step, kMostSteps));
   }
   if (locals > kMostVectors || shared > kMostVectors) {
     return broken(fmt::format("{} + {} vectors, at most {} each", locals, shared, kMostVectors));
@@ -189,6 +209,8 @@ Result<CodecState> restore(std::span<const std::byte> bytes) {
   }
   if (!in.good()) return broken("it is cut short");
   if (in.left() > 0) return broken(fmt::format("{} bytes follow its end", in.left()));
+  if (Status finite = check_finite("local", state.local); !finite.ok()) return finite.error();
+  if (Status finite = check_finite("shared", state.shared); !finite.ok()) return finite.error();
   return state;
 }
 
@@ -208,7 +230,14 @@ Result<std::vector<CodecState>> spread(std::span<const CodecState> states, std::
     for (std::size_t i = 0; i < model.size; ++i) {
       double sum = 0;
       for (const CodecState& state : old) sum += static_cast<double>(state.local[v][i]);
-      model.local[v][i] = static_cast<float>(sum / ranks);
+      const double share = sum / ranks;
+      if (!(std::abs(share) <= std::numeric_limits<float>::max())) {
+        return broken(
+            fmt::format("value {} of local vector {} is {} on each of {} ranks, which is "
+                        "no float",
+                        i, v, share, ranks));
+      }
+      model.local[v][i] = static_cast<float>(share);
     }
   }
   std::vector<CodecState> all(ranks, model);

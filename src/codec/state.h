@@ -61,15 +61,16 @@ struct CodecState {
 CodecState widened(CodecState state);
 
 // Bytes of a state and back (layout: docs/codecs.md). Reading checks every number before it is
-// used; a state of another version, cut short or with bytes to spare is an error.
-// Cost: one copy.
+// used; a state of another version, cut short, with bytes to spare or with a number that is not
+// finite is an error. Whether it fits a codec is for Codec::check() to say, before the state is
+// used. Cost: one copy.
 std::vector<std::byte> save(const CodecState& state);
 Result<CodecState> restore(std::span<const std::byte> bytes);
 
 // The states of `ranks` ranks in place of those of all old ranks, after members came or went. The
 // sum of each local vector over the ranks stays the same, but for one rounding to float.
 // Requires: at least one state and one rank. Ensures: an error when states are not of one codec,
-// size, seed and step. Cost: one pass over all vectors.
+// size, seed and step, or a sum is too large for a float. Cost: one pass over all vectors.
 Result<std::vector<CodecState>> spread(std::span<const CodecState> old, std::uint32_t ranks);
 
 // A state that covers only values [first, first + count) of a tensor, as the owner of a part has

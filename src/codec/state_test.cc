@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/random.h"
+#include "codec/codecs.h"
 #include "codec/ranks_testing.h"
 
 namespace weft::codec {
@@ -48,6 +51,139 @@ TEST(State, CutOrBrokenBytesAreRefused) {
   std::vector<std::byte> newer = whole;
   newer[4] = std::byte{9};
   EXPECT_THAT(restore(newer).error().what, HasSubstr("version is 9"));
+}
+
+TEST(State, NumbersThatNoStepLeavesAreRefused) {
+  struct Row {
+    const char* why;
+    void (*spoil)(CodecState&);
+    const char* says;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"a residual that is no number", [](CodecState& s) { s.local[1][3] = NAN; },
+            "value 3 of local vector 1 is nan"},
+           {"an infinite shared one", [](CodecState& s) { s.shared[0][2] = -INFINITY; },
+            "value 2 of shared vector 0 is -inf"},
+           {"a rank that is none", [](CodecState& s) { s.place.rank = 5; }, "its rank is 5 of 1"},
+           {"no ranks", [](CodecState& s) { s.place.ranks = 0; }, "its rank is 0 of 0"},
+           {"more steps than there is time for", [](CodecState& s) { s.step = ~0ULL; },
+            "its step is 18446744073709551615, at most 281474976710656"}}) {
+    SCOPED_TRACE(row.why);
+    CodecState state = random_states(1, 9)[0];
+    row.spoil(state);
+    const auto restored = restore(save(state));
+    ASSERT_FALSE(restored.ok());
+    EXPECT_THAT(restored.error().what, HasSubstr(row.says));
+  }
+}
+
+// A state of which every vector is there, and nothing else, is the only one that is taken.
+TEST(State, ACodecTakesOnlyWhatItKeeps) {
+  const auto check_all = [](const Codec& codec) {
+    SCOPED_TRACE(codec.text());
+    const CodecState good = restore(save(codec.make_state(64, {1, 3, 7}))).value();
+    EXPECT_TRUE(codec.check(good).ok());
+    const auto refuses = [&](const CodecState& bad, const char* says) {
+      const Status status = codec.check(bad);
+      ASSERT_FALSE(status.ok()) << says;
+      EXPECT_THAT(status.error().what, HasSubstr(says));
+    };
+    CodecState bad = good;
+    bad.local.emplace_back(64, 0.0F);
+    refuses(bad, "local vectors");
+    for (std::size_t kept = 0; kept < good.local.size(); ++kept) {
+      bad = good;
+      bad.local.resize(kept);
+      refuses(bad, "local vectors");
+    }
+    bad = good;
+    bad.shared.resize(4);
+    EXPECT_FALSE(codec.check(bad).ok());
+    for (std::size_t v = 0; v < good.shared.size(); ++v) {
+      bad = good;
+      bad.shared.resize(v);
+      refuses(bad, "shared vectors");
+      bad = good;
+      bad.shared[v].push_back(0);
+      refuses(bad, "shared vector");
+    }
+    if (!good.local.empty() || !good.shared.empty()) {
+      bad = good;
+      bad.size = 63;
+      EXPECT_FALSE(codec.check(bad).ok());
+    }
+    bad = good;
+    bad.codec = "another";
+    refuses(bad, "it is of codec 'another'");
+  };
+  for (const CodecHelp& help : codec_list()) {
+    const auto codec = must_make(help.name);
+    check_all(*codec);
+    if (codec->opaque() != nullptr) check_all(codec->opaque()->back());
+  }
+}
+
+TEST(State, WhatIsWrongWithAStateIsNamed) {
+  struct Row {
+    const char* codec;
+    void (*spoil)(CodecState&);
+    const char* says;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"randomk", [](CodecState& s) { s.local.clear(); },
+            "it has 0 local vectors; 'randomk:rate=0.01' keeps 1"},
+           {"int8", [](CodecState& s) { s.local[0].resize(5); },
+            "local vector 0 has 5 values; the tensor has 4000"},
+           {"onebit-adam", [](CodecState& s) { s.shared[1].resize(7); },
+            "shared vector 1 has 7 values; for 4000 values"},
+           {"onebit-adam", [](CodecState& s) { s.shared[1][5] = -1; },
+            "the variance of value 5 is -1; it is at least 0"},
+           {"powersgd:rank=2", [](CodecState& s) { s.shared[0].resize(7); },
+            "shared vector 0 has 7 values; for 4000 values 'powersgd:rank=2' keeps 128"},
+           {"powersgd:rank=2",
+            [](CodecState& s) {
+              s.shared.push_back({0, 40, 2.5F});
+            },
+            "number 2 of the matrices named in a state is 2.5; it must be a whole number"},
+           {"powersgd:rank=2",
+            [](CodecState& s) {
+              s.shared.push_back({0, 4, 2});
+            },
+            "matrix 0 of a state is 4 x 2; it must be one that factors of rank 2 make smaller"},
+           {"powersgd:rank=2",
+            [](CodecState& s) {
+              s.shared.push_back({1, 40, 100});
+            },
+            "matrix 0 of a state has 4000 values after 1; it must be at most the 4000"}}) {
+    SCOPED_TRACE(row.says);
+    const auto codec = must_make(row.codec);
+    CodecState state = widened(codec->make_state(4000, {}));
+    row.spoil(state);
+    const Status status = codec->check(state);
+    ASSERT_FALSE(status.ok());
+    EXPECT_THAT(status.error().what, HasSubstr(row.says));
+  }
+}
+
+// The square of such a gradient is no float; what Adam remembers of it can still be restored.
+TEST(State, OneBitAdamStaysFinite) {
+  const auto codec = must_make("onebit-adam:warmup=1");
+  CodecState state = codec->make_state(2, {});
+  for (int step = 0; step < 3; ++step) {
+    std::vector<float> mean = {1e30F, -3e38F};
+    codec->settle(mean, state);
+    for (const float x : mean) EXPECT_TRUE(std::isfinite(x));
+  }
+  const auto restored = restore(save(state));
+  ASSERT_TRUE(restored.ok()) << restored.error().what;
+  EXPECT_TRUE(codec->check(*restored).ok());
+}
+
+TEST(State, ASumThatIsNoFloatIsRefused) {
+  std::vector<CodecState> old = random_states(4, 10);
+  for (CodecState& state : old) state.local[0][2] = 3e38F;
+  EXPECT_THAT(spread(old, 1).error().what, HasSubstr("value 2 of local vector 0"));
+  EXPECT_TRUE(spread(old, 4).ok());
 }
 
 TEST(State, SpreadKeepsTheSumOverRanks) {

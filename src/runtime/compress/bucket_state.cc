@@ -11,6 +11,7 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x50434357, kVersion = 1;  // "WCCP"
+constexpr std::uint32_t kMostBuckets = 1U << 27;            // as many as have streams of a group
 
 Error broken(const std::string& what) {
   return Error{ErrorKind::kInvalidInput, "saved compression state: " + what, ""};
@@ -22,10 +23,53 @@ void put_state(ByteWriter& out, const codec::CodecState& state) {
   out.put_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-Result<codec::CodecState> get_state(ByteReader& in) {
+// The state that comes next, if `codec` may go on from it.
+Result<codec::CodecState> get_state(const codec::Codec& codec, ByteReader& in) {
   const auto size = in.get<std::uint64_t>();
   if (!in.ok() || size > in.left()) return broken("it is cut short");
-  return codec::restore(view_of(in.get_text(size)));
+  auto state = codec::restore(view_of(in.get_text(size)));
+  if (!state.ok()) return state;
+  if (Status fits = codec.check(*state); !fits.ok()) return fits.error();
+  return state;
+}
+
+bool same_place(const codec::Place& a, const codec::Place& b) {
+  return a.rank == b.rank && a.ranks == b.ranks && a.seed == b.seed;
+}
+std::string text_of(const codec::Place& place) {
+  return fmt::format("rank {} of {} with seed {}", place.rank, place.ranks, place.seed);
+}
+
+Result<BucketState> get_bucket(const codec::Codec& codec, ByteReader& in) {
+  BucketState state;
+  state.first = in.get<std::uint64_t>();
+  auto sent = get_state(codec, in);
+  if (!sent.ok()) return sent.error();
+  state.sent = std::move(*sent);
+  const auto* opaque = codec.opaque();
+  const auto backs = in.get<std::uint8_t>(), allowed = std::uint8_t{opaque != nullptr};
+  if (!in.ok()) return broken("it is cut short");
+  if (backs != allowed) {
+    return broken(
+        fmt::format("it has {} states of the way back; '{}' has {}", backs, codec.text(), allowed));
+  }
+  const auto part = opaque == nullptr ? sync::Range{}
+                                      : sync::part_of(state.sent.size, state.sent.place.ranks,
+                                                      state.sent.place.rank);
+  if (state.first != part.from) {
+    return broken(fmt::format("its part begins at value {}; that of {} values for {} begins at {}",
+                              state.first, state.sent.size, text_of(state.sent.place), part.from));
+  }
+  if (opaque == nullptr) return state;
+  auto back = get_state(opaque->back(), in);
+  if (!back.ok()) return back.error();
+  if (back->size != part.size || !same_place(back->place, state.sent.place)) {
+    return broken(fmt::format("its part has {} values and is of {}; it must have {} and be of {}",
+                              back->size, text_of(back->place), part.size,
+                              text_of(state.sent.place)));
+  }
+  state.back = std::move(*back);
+  return state;
 }
 
 // The owners' states of the whole bucket, with fresh ones where a part is missing.
@@ -80,17 +124,38 @@ Result<BucketState> spread_bucket(const codec::Codec& codec,
   return mine;
 }
 
-// This rank's own states where all of them are of as many ranks as there are now.
+// This rank's own states where they are one of each rank, and as many as there are ranks now.
 std::vector<BucketStates>::iterator find_own(std::vector<BucketStates>& old,
                                              const codec::Place& place) {
   auto own = old.end();
+  std::vector<bool> seen(old.size());
   for (auto at = old.begin(); at != old.end(); ++at) {
     if (at->empty()) return old.end();
     const codec::Place& was = at->begin()->second.sent.place;
-    if (was.ranks != place.ranks || was.ranks != old.size()) return old.end();
+    if (was.ranks != place.ranks || was.ranks != old.size() || seen[was.rank]) return old.end();
+    seen[was.rank] = true;
     if (was.rank == place.rank) own = at;
   }
   return own;
+}
+
+// Makes this rank's own states go on in step with those of the others, of the same size and seed:
+// else ranks would draw or lead differently, and wait for each other in vain.
+Status align(BucketStates& own, const std::vector<BucketStates>& all) {
+  for (auto& [number, state] : own) {
+    codec::CodecState& mine = state.sent;
+    for (const BucketStates& one : all) {
+      const auto at = one.find(number);
+      if (at == one.end()) continue;
+      const codec::CodecState& other = at->second.sent;
+      if (other.size != mine.size || other.place.seed != mine.place.seed) {
+        return broken(fmt::format("bucket {} has {} values on {}, and {} on {}", number, mine.size,
+                                  text_of(mine.place), other.size, text_of(other.place)));
+      }
+      mine.step = std::max(mine.step, other.step);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -137,24 +202,21 @@ Result<BucketStates> load_states(const codec::Codec& codec, std::span<const std:
   const auto buckets = in.get<std::uint32_t>();
   for (std::uint32_t b = 0; in.ok() && b < buckets; ++b) {
     const auto number = in.get<std::uint32_t>();
-    BucketState state;
-    state.first = in.get<std::uint64_t>();
-    auto sent = get_state(in);
-    if (!sent.ok()) return sent.error();
-    state.sent = std::move(*sent);
-    if (in.get<std::uint8_t>() != 0) {
-      auto back = get_state(in);
-      if (!back.ok()) return back.error();
-      state.back = std::move(*back);
+    if (number >= kMostBuckets || saved.contains(number)) {
+      return broken(fmt::format("bucket {} after {} others; numbers are below {} and no two alike",
+                                number, saved.size(), kMostBuckets));
     }
-    const auto* opaque = codec.opaque();
-    if (state.sent.codec != text || state.back.has_value() != (opaque != nullptr) ||
-        (opaque != nullptr &&
-         (state.back->codec != opaque->back().text() || state.first > state.sent.size ||
-          state.back->size > state.sent.size - state.first))) {
-      return broken(fmt::format("bucket {} does not fit codec '{}'", number, text));
+    auto state = get_bucket(codec, in);
+    if (!state.ok()) {
+      return Error{state.error().kind, fmt::format("bucket {}: {}", number, state.error().what),
+                   state.error().hint};
     }
-    saved[number] = std::move(state);
+    const codec::Place& place = state->sent.place;
+    if (!saved.empty() && !same_place(place, saved.begin()->second.sent.place)) {
+      return broken(fmt::format("bucket {} is of {}, bucket {} of {}", number, text_of(place),
+                                saved.begin()->first, text_of(saved.begin()->second.sent.place)));
+    }
+    saved[number] = std::move(*state);
   }
   if (!in.at_end()) return broken("it is cut short, or has bytes to spare");
   return saved;
@@ -163,7 +225,10 @@ Result<BucketStates> load_states(const codec::Codec& codec, std::span<const std:
 Result<BucketStates> spread_states(const codec::Codec& codec, std::vector<BucketStates> old,
                                    const codec::Place& place) {
   CHECK(!old.empty());
-  if (const auto own = find_own(old, place); own != old.end()) return std::move(*own);
+  if (const auto own = find_own(old, place); own != old.end()) {
+    if (Status aligned = align(*own, old); !aligned.ok()) return aligned.error();
+    return std::move(*own);
+  }
   BucketStates mine;
   for (const auto& [number, state] : old.front()) {
     std::vector<const BucketState*> states;

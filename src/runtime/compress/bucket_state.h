@@ -28,7 +28,8 @@ BucketState make_bucket_state(const codec::Codec& codec, std::size_t size,
 
 // Bytes of the states of one rank, and back. Layout: docs/training.md.
 std::string save_states(const codec::Codec& codec, const BucketStates& states);
-// Ensures: whatever was not written by save_states of an equal codec is an error.
+// Ensures: whatever save_states of an equal codec cannot have written is an error that names what
+// is wrong; the codec may go on from every state (Codec::check), and parts are those of the ranks.
 Result<BucketStates> load_states(const codec::Codec& codec, std::span<const std::byte> bytes);
 
 // This rank's states from those of all ranks that there were, by their rank. With as many ranks as

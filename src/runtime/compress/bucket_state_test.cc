@@ -1,5 +1,6 @@
 #include "runtime/compress/bucket_state.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -113,6 +114,65 @@ TEST(BucketState, APartWhoseOwnerIsLostBeginsAnew) {
       }
     }
   }
+}
+
+// Saved bytes may say anything. What a codec could not go on from is refused when it is read.
+TEST(BucketState, StatesThatDoNotFitTheirCodecAreRefused) {
+  for (const auto& codec : all_codecs()) {
+    SCOPED_TRACE(codec->text());
+    const BucketStates good = filled(*codec, 3)[1];
+    const auto load = [&](const BucketStates& states) {
+      const std::string bytes = save_states(*codec, states);
+      return load_states(*codec, std::as_bytes(std::span(bytes)));
+    };
+    ASSERT_TRUE(load(good).ok()) << load(good).error().what;
+    const auto refused = [&](const char* why, const auto& spoil) {
+      BucketStates bad = good;
+      spoil(bad.at(7));
+      const auto read = load(bad);
+      ASSERT_FALSE(read.ok()) << why;
+      EXPECT_THAT(read.error().what, testing::HasSubstr("bucket 7"));
+    };
+    if (!good.at(7).sent.local.empty() || !good.at(7).sent.shared.empty()) {
+      refused("nothing is there", [](BucketState& s) {
+        s.sent.local.clear();
+        s.sent.shared.clear();
+      });
+    }
+    refused("one vector more", [](BucketState& s) { s.sent.local.emplace_back(s.sent.size); });
+    refused("one shared vector more", [](BucketState& s) { s.sent.shared.resize(3); });
+    refused("of another rank than its neighbour", [](BucketState& s) { s.sent.place.rank = 0; });
+    refused("of more ranks than its neighbour", [](BucketState& s) { s.sent.place.ranks = 9; });
+    refused("a part that begins elsewhere", [](BucketState& s) { ++s.first; });
+    if (!good.at(7).back) continue;
+    refused("no way back", [](BucketState& s) { s.back.reset(); });
+    refused("a part of all values", [&](BucketState& s) {
+      s.back = codec->opaque()->back().make_state(s.sent.size, s.sent.place);
+    });
+    refused("a way back of another rank", [](BucketState& s) { s.back->place.rank = 0; });
+    refused("a vector more on the way back",
+            [](BucketState& s) { s.back->local.emplace_back(s.back->size); });
+  }
+}
+
+TEST(BucketState, ABucketThatComesTwiceIsRefused) {
+  const auto codec = codec_of("randomk");
+  std::string bytes = save_states(*codec, {{3, make_bucket_state(*codec, 4, {})}});
+  const std::size_t head = 4 + 4 + 4 + codec->text().size() + 4;
+  bytes[head - 4] = 2;
+  bytes += bytes.substr(head);
+  EXPECT_THAT(load_states(*codec, std::as_bytes(std::span(bytes))).error().what,
+              testing::HasSubstr("bucket 3 after 1 others"));
+}
+
+// ScaleCom's ranks lead in turn: ranks at different steps would wait for each other.
+TEST(BucketState, RanksGoOnInStep) {
+  const auto codec = codec_of("scalecom");
+  auto old = filled(*codec, 3);
+  old[2].at(7).sent.step = 15;
+  for (const BucketStates& one : moved(*codec, old, 3)) EXPECT_EQ(one.at(7).sent.step, 15U);
+  old[1].at(7).sent.place.seed = 6;
+  EXPECT_FALSE(spread_states(*codec, old, {0, 3, 5}).ok());
 }
 
 TEST(BucketState, BytesComeBackAndBrokenOnesAreRefused) {

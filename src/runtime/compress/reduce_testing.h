@@ -38,6 +38,9 @@ class WholeNumbers : public codec::LinearCodec {
   codec::CodecState make_state(std::size_t size, const codec::Place& place) const override {
     return {text(), size, place, 0, {std::vector<float>(size)}, {}};
   }
+  Result<codec::StateShape> shape_of_state(const codec::CodecState&) const override {
+    return codec::StateShape{1};
+  }
   double wire_bytes(std::size_t size) const override { return 4.0 * static_cast<double>(size); }
   Result<std::unique_ptr<codec::LinearRun>> begin(std::span<const float> values,
                                                   codec::CodecState& state) const override {
