@@ -18,31 +18,6 @@ constexpr std::size_t kPiece = 4 << 20;
 constexpr std::uint32_t kMostPieces = 4096;
 constexpr std::size_t kTotals = 3;
 
-Error unsupported(const std::string& what, const std::string& hint) {
-  return Error{ErrorKind::kUnsupported, what, hint};
-}
-
-Status check(const SyncOptions& options) {
-  const sync::Mode& mode = options.mode;
-  const bool coded = options.codec->text() != "none";
-  if (coded && mode.exchange == sync::Exchange::kNeighbours) {
-    return unsupported(fmt::format("sync mode '{}' mixes parameters, which codec '{}' would spoil",
-                                   mode.name, options.codec->text()),
-                       "use codec none");
-  }
-  if (coded && mode.control) {
-    return unsupported(fmt::format("sync mode '{}' adds up control variates exactly", mode.name),
-                       "use codec none");
-  }
-  if (mode.exchange == sync::Exchange::kServers && options.codec->opaque() == nullptr) {
-    return unsupported(
-        fmt::format("codec '{}' needs a sum over all ranks, which sync mode '{}' never has",
-                    options.codec->text(), mode.name),
-        "use one that is not linear, such as int8");
-  }
-  return {};
-}
-
 }  // namespace
 
 Synchroniser::Synchroniser(std::shared_ptr<Group> group, const SyncOptions& options,
@@ -81,7 +56,7 @@ Status Synchroniser::meet() {
 Result<std::unique_ptr<Synchroniser>> Synchroniser::make(std::shared_ptr<Group> group,
                                                          const SyncOptions& options,
                                                          std::span<float> parameters) {
-  if (Status status = check(options); !status.ok()) return status.error();
+  if (Status status = check(options.mode, *options.codec); !status.ok()) return status.error();
   std::unique_ptr<Synchroniser> made(new Synchroniser(std::move(group), options, parameters));
   if (Status status = made->meet(); !status.ok()) return status.error();
   auto machine = sync::Machine::make(options.mode, made->members_,

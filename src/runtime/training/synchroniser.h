@@ -39,6 +39,8 @@ class Synchroniser {
   static Result<std::unique_ptr<Synchroniser>> make(std::shared_ptr<Group> group,
                                                     const SyncOptions& options,
                                                     std::span<float> parameters);
+  // The part of make() that needs no group: whether codec and mode go together.
+  static Status check(const sync::Mode& mode, const codec::Codec& codec);
   ~Synchroniser();
 
   // Whether the next before_step() needs the gradient; else it may be given none.
