@@ -68,11 +68,11 @@ Result<std::unique_ptr<Synchroniser>> Synchroniser::make(std::shared_ptr<Group> 
             ->wait();
     if (!status.ok()) return status.error();
   }
-  if (Status status = made->begin(std::move(*machine)); !status.ok()) return status.error();
+  if (Status status = made->begin(std::move(*machine), {}); !status.ok()) return status.error();
   return made;
 }
 
-Status Synchroniser::begin(sync::Machine machine) {
+Status Synchroniser::begin(sync::Machine machine, std::optional<ShardState> shard) {
   machine_.emplace(std::move(machine));
   machine_->take_all_steps();  // ranks of one program end after the same number of steps
   const auto exchange = options_.mode.exchange;
@@ -85,25 +85,33 @@ Status Synchroniser::begin(sync::Machine machine) {
     points_ = std::move(*points);
   }
   if (exchange == sync::Exchange::kServers) {
-    shards_ = std::make_unique<ShardService>(points_, options_.codec, options_.mode, members_,
-                                             parameters_, machine_->round());
-    replica_.agree(parameters_);
+    if (!shard) {
+      shard = fresh_shard(options_.mode, members_, parameters_,
+                          static_cast<std::size_t>(group_->rank()));
+      replica_.agree(parameters_);
+    }
+    shards_ = std::make_unique<ShardService>(points_, options_.codec, options_.mode,
+                                             parameters_.size(), std::move(*shard));
   }
   return act(machine_->start());
 }
 
-std::vector<float>& Synchroniser::agreed() {
-  for (auto& vector : replica_.vectors()) {
-    if (vector.name == "agreed") return *vector.values;
+std::size_t Synchroniser::place_of_agreed() {
+  const auto vectors = replica_.vectors();
+  for (std::size_t v = 0; v < vectors.size(); ++v) {
+    if (vectors[v].name == "agreed") return v;
   }
   CHECK(false);
 }
+
+std::vector<float>& Synchroniser::agreed() { return *replica_.vectors()[place_of_agreed()].values; }
 
 bool Synchroniser::needs_gradient() const {
   return !whole_ || options_.mode.proximal > 0 || options_.mode.control;
 }
 
 Status Synchroniser::before_step(std::span<float> gradient, double loss, double lr) {
+  if (failed_) return *failed_;
   CHECK_MSG(proceeding_, "a step begins before the last one has ended");
   if (!needs_gradient()) return {};
   if (whole_) {
@@ -116,6 +124,7 @@ Status Synchroniser::before_step(std::span<float> gradient, double loss, double 
 }
 
 Status Synchroniser::after_step(double loss, double lr) {
+  if (failed_) return *failed_;
   if (gradients_there_) {  // the optimizer has now used them
     gradients_there_ = false;
     return act({});
@@ -308,8 +317,12 @@ void Synchroniser::take_arrived() {
 
 Status Synchroniser::finish() {
   drop_operations();
-  if (shards_ == nullptr) return {};
-  return shards_->finish(parameters_);
+  if (shards_ == nullptr || shards_->finished()) return {};
+  if (Status status = shards_->finish(parameters_); !status.ok()) return status;
+  replica_.agree(parameters_);  // what a state that is saved now must say
+  failed_ = Error{ErrorKind::kUnsupported, "training has finished: shards are no longer served",
+                  "load a state to go on"};
+  return {};
 }
 
 }  // namespace weft::runtime

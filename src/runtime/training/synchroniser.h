@@ -62,20 +62,23 @@ class Synchroniser {
   std::uint64_t widest() const { return shards_ ? shards_->widest() : 0; }
 
   // What this rank would need to go on, as bytes; parameters included, since ranks differ between
-  // averages. Requires: nothing but what may be begun again is under way.
+  // averages. Requires: nothing but what may be begun again is under way; under shard servers no
+  // rank takes a step until all have saved.
   std::string save();
-  // Called by all ranks, with what all ranks of some group saved, by rank. The first ranks go on
-  // with what was theirs, others with that of a rank before them; sums of error feedback and
-  // control variates are kept (codec/state.h, sync/replica.h).
+  // Called by all ranks, with what all ranks of some group saved between the same steps, by rank.
+  // As many ranks go on where each was. Of another number the first go on with what was theirs,
+  // others with that of a rank before them; sums of error feedback and control variates are kept
+  // (codec/state.h, sync/replica.h), and shards are put together and dealt out anew.
   Status restore(const std::vector<std::string>& saved);
 
  private:
   struct Operation;
   struct Saved;
+  struct Start;
 
   Synchroniser(std::shared_ptr<Group> group, const SyncOptions& options,
                std::span<float> parameters);
-  Status begin(sync::Machine machine);
+  Status begin(sync::Machine machine, std::optional<ShardState> shard);
   Status act(sync::Actions actions);
   Status carry_out(const sync::Action& action);
   Status average(const sync::Action& action);
@@ -88,9 +91,14 @@ class Synchroniser {
   void drop_operations();
   Result<std::shared_ptr<Group>> group_of(const std::vector<std::uint32_t>& ranks);
   Status meet();
+  std::size_t place_of_agreed();
   std::vector<float>& agreed();
-  static Result<Saved> load(const std::string& bytes);
-  Status restore_pushed(const std::vector<Saved>& all);
+  Result<Saved> load(const std::string& bytes) const;
+  std::size_t place_for(std::size_t rank, const std::vector<sync::Machine>& machines) const;
+  Result<Start> start_from(const std::vector<Saved>& all);
+  Status start_shard(const std::vector<Saved>& all, const std::vector<sync::Machine>& machines,
+                     Start& start);
+  Status start_pushed(const std::vector<Saved>& all, Start& start) const;
 
   const std::shared_ptr<Group> group_;  // shared with the rest of the program
   const SyncOptions options_;
@@ -106,6 +114,7 @@ class Synchroniser {
   std::deque<sync::Action> queue_;
   std::deque<std::unique_ptr<Operation>> under_way_;
   bool proceeding_ = false, whole_ = false, gradients_there_ = false;
+  std::optional<Error> failed_;  // nothing goes on after it
 };
 
 }  // namespace weft::runtime
