@@ -1,8 +1,9 @@
-// What a Synchroniser goes on from: a saved state, exactly.
+// What a Synchroniser goes on from: a saved state, exactly, and averages that ranks had to drop.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "runtime/compress/reduce_testing.h"
 #include "runtime/group_testing.h"
@@ -184,6 +185,92 @@ TEST(AnotherNumberOfRanks, HasWhatServersHadCollected) {
     ASSERT_DONE(sync->finish());
     for (const float value : x) EXPECT_EQ(value, -1);  // four ways of 1, a quarter each
   });
+}
+
+struct Drop {
+  const char* mode;
+  const char* codec;
+  bool goes_on;
+};
+class Dropped : public testing::TestWithParam<Drop> {};
+INSTANTIATE_TEST_SUITE_P(
+    Modes, Dropped,
+    testing::Values(Drop{"local:period=1", "int8", true}, Drop{"bsp", "int8", true},
+                    Drop{"local:period=3", "topk:rate=0.3", true},
+                    Drop{"post-local:warmup=8,period=2", "int8", true},
+                    Drop{"diloco:period=4,fragments=2,overlap=1,mixing=0.3", "int8", true},
+                    Drop{"fedavg:period=2", "powersgd:rank=1", true},
+                    Drop{"diloco:period=2,eager,outer_momentum=0", "int8", false},
+                    Drop{"asp", "int8", false}));
+
+// One rank has a NaN; all hear of it, nobody ends, and who may go on does so with numbers.
+TEST_P(Dropped, AverageIsAnErrorAndNotTheEnd) {
+  const auto [mode, codec, goes_on] = GetParam();
+  Ranks world(3);
+  world.start();
+  std::vector<int> errors(3);
+  Vectors ends(3);
+  world.run([&, mode = mode, codec = codec, goes_on = goes_on](int rank, Group&) {
+    std::vector<float> x(kSize);
+    const auto sync = made(world, rank, mode, codec, x);
+    for (int step = 0; step < 24; ++step) {
+      if (step == 3 && rank == 1) x[7] = std::numeric_limits<float>::quiet_NaN();
+      const Status status = take_step(*sync, x, rank);
+      if (status.ok()) continue;
+      ++errors[static_cast<std::size_t>(rank)];
+      EXPECT_FALSE(status.error().what.empty());
+      // bsp and the warm-up leave parameters to their ranks.
+      if (std::isnan(x[7])) x[7] = 0;
+    }
+    ends[static_cast<std::size_t>(rank)] = x;
+    if (goes_on) ASSERT_DONE(sync->finish());
+  });
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_GE(errors[rank], 1);
+    if (!goes_on) continue;
+    EXPECT_EQ(errors[rank], errors[0]) << "ranks hear of the same errors";
+    EXPECT_LE(errors[rank], 4);
+    for (const float value : ends[rank]) EXPECT_LT(std::abs(value), 3) << "no number, or far off";
+  }
+}
+
+TEST(Scaffold, StepsWithARateOfZeroTeachNothing) {
+  Ranks world(2);
+  world.start();
+  world.run([&](int rank, Group&) {
+    std::vector<float> x(kSize);
+    const auto sync = made(world, rank, "scaffold:period=2", "none", x);
+    for (const double lr : {0.0, 0.0, 0.0, 0.1}) ASSERT_DONE(take_step(*sync, x, rank, lr));
+    for (int step = 0; step < 120; ++step) ASSERT_DONE(take_step(*sync, x, rank));
+    for (std::size_t i = 0; i < kSize; ++i) EXPECT_NEAR(x[i], centre(0, i) + 0.15, 1e-3);
+    for (const double lr : {-1.0, std::nan("")}) {
+      const Status status = take_step(*sync, x, rank, lr);
+      ASSERT_FALSE(status.ok());
+      EXPECT_NE(status.error().what.find("learning rate"), std::string::npos);
+    }
+  });
+}
+
+// Bytes of another rank are its own: whatever they are, this one does not end.
+TEST(ShardService, APushOfAnotherLengthIsAnError) {
+  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{8}, std::uint64_t{1} << 40}) {
+    Ranks world(2);
+    world.start();
+    const sync::Mode mode = sync::parse_mode("asp").value();
+    world.run([&](int rank, Group& group) {
+      if (rank == 1) {
+        const std::uint64_t head[2] = {1, bytes};
+        ASSERT_DONE(group.send(head, 2, DataType::kInt64, 0, 1)->wait());
+        while (group.broken().empty()) std::this_thread::yield();
+        return;
+      }
+      const std::vector<float> x(kSize);
+      ShardService service(world.group(0), codec_of("none"), mode, kSize,
+                           fresh_shard(mode, {{0}, {1}}, x, 0));
+      while (group.broken().empty()) std::this_thread::yield();
+      EXPECT_NE(group.broken().find("pushes"), std::string::npos) << group.broken();
+    });
+  }
 }
 
 }  // namespace

@@ -94,7 +94,11 @@ Result<ShardService::Head> ShardService::take_answers(std::span<float> agreed) {
   }
   // All shards carry out the same choices.
   for (const Head& head : heads) {
-    CHECK(head.clock == own.head.clock && head.counted == own.head.counted);
+    if (head.clock == own.head.clock && head.counted == own.head.counted) continue;
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("shards answer with clocks {} and {}, which must be the same",
+                             own.head.clock, head.clock),
+                 "give all ranks the same model, codec and mode"};
   }
   return own.head;
 }

@@ -125,10 +125,11 @@ Status ShardService::receive_push(int rank, std::uint64_t& clock, std::vector<st
   if (clock == kGoodbye || clock == kMeeting) return {};
   const std::size_t most = plain_ ? shard_.size() * sizeof(float)
                                   : letter_room(codec_->opaque()->most_bytes(shard_.size()));
-  if (head[1] > most) {
-    return Error{
-        ErrorKind::kInvalidInput,
-        fmt::format("rank {} pushes {} bytes to a shard; the most is {}", rank, head[1], most), ""};
+  if (head[1] > most || (plain_ && head[1] != most)) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("rank {} pushes {} bytes to a shard; {} {}", rank, head[1],
+                             plain_ ? "it must be" : "the most is", most),
+                 "give all ranks the same model, codec and mode"};
   }
   body.resize(head[1]);
   return group_->receive(body.data(), body.size(), DataType::kUint8, rank, kPushBody)->wait();

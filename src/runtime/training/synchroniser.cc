@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "runtime/training/sync_operation.h"
 
@@ -110,8 +111,29 @@ bool Synchroniser::needs_gradient() const {
   return !whole_ || options_.mode.proximal > 0 || options_.mode.control;
 }
 
-Status Synchroniser::before_step(std::span<float> gradient, double loss, double lr) {
+Status Synchroniser::may_step(double lr) const {
   if (failed_) return *failed_;
+  if (options_.mode.control && !(lr >= 0 && std::isfinite(lr))) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("the learning rate is {}; sync mode '{}' needs one of 0 or more", lr,
+                             options_.mode.name),
+                 ""};
+  }
+  return {};
+}
+
+// Of a step: what was dropped in it has been told to all ranks alike, and the next may be taken.
+Status Synchroniser::ended(Status status) {
+  if (status.ok()) return std::exchange(dropped_, {});
+  failed_ = status.error();
+  return status;
+}
+
+Status Synchroniser::before_step(std::span<float> gradient, double loss, double lr) {
+  if (Status status = may_step(lr); !status.ok()) return status;
+  if (std::exchange(gradients_there_, false)) {  // the optimizer failed to use the last ones
+    if (Status status = ended(act({})); !status.ok()) return status;
+  }
   CHECK_MSG(proceeding_, "a step begins before the last one has ended");
   if (!needs_gradient()) return {};
   if (whole_) {
@@ -120,19 +142,19 @@ Status Synchroniser::before_step(std::span<float> gradient, double loss, double 
   }
   gradient_ = gradient;
   proceeding_ = false;
-  return act(machine_->stepped({loss, lr}));
+  Status status = act(machine_->stepped({loss, lr}));
+  // Without a mean gradient the optimizer takes no step, and after_step() is not called.
+  if (status.ok() && !dropped_.ok() && std::exchange(gradients_there_, false)) status = act({});
+  return ended(std::move(status));
 }
 
 Status Synchroniser::after_step(double loss, double lr) {
-  if (failed_) return *failed_;
-  if (gradients_there_) {  // the optimizer has now used them
-    gradients_there_ = false;
-    return act({});
-  }
+  if (Status status = may_step(lr); !status.ok()) return status;
+  if (std::exchange(gradients_there_, false)) return ended(act({}));  // they are used now
   CHECK_MSG(proceeding_, "a step ends that has not begun");
   proceeding_ = false;
   take_arrived();
-  return act(machine_->stepped({loss, lr}));
+  return ended(act(machine_->stepped({loss, lr})));
 }
 
 // Until the machine lets the next step begin, or the optimizer has to use the mean gradient.
@@ -285,8 +307,16 @@ Status Synchroniser::apply(const sync::Action& action) {
     return {};
   }
   const bool gradients = action.what == sync::What::kGradients;
-  replica_.apply(action, operation->sum, gradients ? gradient_ : parameters_);
   gradients_there_ = gradients;
+  if (operation->failure.ok()) {
+    replica_.apply(action, operation->sum, gradients ? gradient_ : parameters_);
+    return {};
+  }
+  dropped_ = operation->failure;
+  if (gradients) return {};
+  const auto part = sync::part_of(parameters_.size(), options_.mode.fragments, action.fragment);
+  std::copy_n(agreed().begin() + static_cast<std::ptrdiff_t>(part.from), part.size,
+              parameters_.begin() + static_cast<std::ptrdiff_t>(part.from));
   return {};
 }
 
@@ -296,7 +326,12 @@ Status Synchroniser::finish_first() {
                                [](const auto& operation) { return !operation->arrived; });
   CHECK_MSG(at != under_way_.end(), "nothing is under way and no step may begin");
   Operation& operation = **at;
-  if (Status status = operation.finish(group_->size()); !status.ok()) return status;
+  if (Status status = operation.finish(group_->size()); !status.ok()) {
+    // What a rank cannot encode is the same error on all, and the group is whole: they drop it.
+    const bool theirs = operation.coded > 0 && status.error().kind == ErrorKind::kInvalidInput;
+    if (!theirs || options_.mode.eager || !group_->broken().empty()) return status;
+    operation.drop(status);
+  }
   sync::Totals totals;
   if (operation.action.weights.empty()) totals = sync::Replica<float>::totals(operation.sum);
   for (auto& next : machine_->arrived(operation.action.id, totals)) {

@@ -30,7 +30,11 @@ struct SyncOptions {
   bool agreed = false;                        // all ranks have the same parameters already
 };
 
-// Errors of a step are the same on all ranks, but for the death of one. Thread-safety: one thread.
+// Errors of a step are the same on all ranks, but for the death of one. An average that one rank
+// could not encode (NaN, infinity) is dropped by all: parameters are the agreed ones again, what
+// was done since is lost, and the next step may be taken. After any other error, and under eager
+// averages and shard servers after any, steps give the same error until restore().
+// Thread-safety: one thread.
 class Synchroniser {
  public:
   // Called by all ranks. Makes all parameters those of rank 0, unless they are agreed on.
@@ -79,6 +83,8 @@ class Synchroniser {
   Synchroniser(std::shared_ptr<Group> group, const SyncOptions& options,
                std::span<float> parameters);
   Status begin(sync::Machine machine, std::optional<ShardState> shard);
+  Status may_step(double lr) const;
+  Status ended(Status status);
   Status act(sync::Actions actions);
   Status carry_out(const sync::Action& action);
   Status average(const sync::Action& action);
@@ -114,6 +120,7 @@ class Synchroniser {
   std::deque<sync::Action> queue_;
   std::deque<std::unique_ptr<Operation>> under_way_;
   bool proceeding_ = false, whole_ = false, gradients_there_ = false;
+  Status dropped_;               // why an average was not applied in the step under way
   std::optional<Error> failed_;  // nothing goes on after it
 };
 
