@@ -108,7 +108,12 @@ void TrainingSync::restore(const std::vector<std::string>& saved) { check(sync_-
 ModeFacts mode_facts(const std::string& text) {
   const sync::Mode mode = parsed(text);
   return {sync::mode_text(mode), mode.codec, mode.exchange == sync::Exchange::kGradients,
-          mode.adaptive};
+          mode.adaptive, mode.warmup > 0 || mode.proximal > 0 || mode.control};
+}
+
+void check_together(const std::string& codec, const std::string& mode) {
+  const Status status = runtime::Synchroniser::check(parsed(mode), *made(codec));
+  if (!status.ok()) throw std::invalid_argument(status.error().text());
 }
 
 std::string codec_text(const std::string& codec) { return made(codec)->text(); }

@@ -76,8 +76,11 @@ struct ModeFacts {
   std::string text, codec;
   bool gradients = false;  // every step's gradients are averaged and nothing else
   bool needs_loss = false;
+  bool needs_gradient = false;  // of some steps: it is averaged or corrected before the optimizer's
 };
 ModeFacts mode_facts(const std::string& mode);
+// Throws std::invalid_argument where they do not go together on any group.
+void check_together(const std::string& codec, const std::string& mode);
 // The full text of a codec. Throws std::invalid_argument.
 std::string codec_text(const std::string& codec);
 

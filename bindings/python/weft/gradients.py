@@ -157,6 +157,7 @@ class Gradients:
         if not isinstance(model, DistributedDataParallel):
             model = DistributedDataParallel(model, process_group=group)
         self.forward_of: Any = model
+        self.no_sync = model.no_sync  # DDP's own
         self.model = model.module
         self.loss: Optional[float] = None
         self._hook = Hook(group, codec, seed, weight)
