@@ -113,6 +113,38 @@ for _codec in ("dgc", "onebit-adam", "sign"):
         REFUSED[f"{_codec} with {_sync}"] = [_codec, _sync, "bsp"]
 
 
+class Halved(nn.Module):
+    """A parameter of any type, whose gradient is what it is called with."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(64, 64, dtype=dtype))
+
+    def forward(self, inputs):
+        return (self.weight * inputs.to(self.weight.dtype)).float().sum()
+
+
+def types(rank, size):
+    """By type and codec: (different magnitudes in the mean gradient, its largest error, the gradient)."""
+    import weft.torch
+
+    found = {}
+    own = [torch.randn(64, 64, generator=torch.Generator().manual_seed(r)) for r in range(size)]
+    for dtype in (torch.float64, torch.bfloat16, torch.float16):
+        for codec in ("none", "efsign", "int8"):
+            model = Halved(dtype)
+            wrapped = weft.torch.wrap(model, codec, "bsp")
+            for _ in range(2):
+                model.zero_grad()
+                wrapped(own[rank]).backward()
+            gradient = model.weight.grad
+            mean = sum(one.to(dtype).double() for one in own) / size
+            found[dtype, codec] = (len(gradient.double().abs().unique()),
+                                   (gradient.double() - mean).abs().max().item(),
+                                   gradient.double().sum().item())
+    return found
+
+
 def begins(rank, size):
     """Whether frozen parameters and buffers are rank 0's, by mode."""
     import weft.torch
@@ -322,6 +354,19 @@ class Rules(unittest.TestCase):
                     self.assertIn(word, first[what])
                 if words:
                     self.assertTrue(first[what].startswith("ValueError"), first[what])
+
+    def test_codecs_serve_every_floating_type(self):
+        first, second = run(types, 2)
+        for (dtype, codec), (magnitudes, error, total) in first.items():
+            with self.subTest(dtype=dtype, codec=codec):
+                self.assertEqual(total, second[dtype, codec][2])  # ranks have the same
+                if codec == "efsign":
+                    self.assertLess(magnitudes, 40)  # one for each block of 256, of 4096
+                else:
+                    self.assertGreater(magnitudes, 100)
+                near = {torch.float64: 1e-15, torch.bfloat16: 0.02, torch.float16: 0.002}[dtype]
+                self.assertLess(error, 5 if codec == "efsign" else
+                                near + (0.05 if codec == "int8" else 0))
 
     def test_all_begin_with_everything_of_rank_0(self):
         first, second = run(begins, 2)
