@@ -216,6 +216,7 @@ void define_training(py::module_& module) {
                           facts.needs_gradient);
   });
   module.def("check_together", &check_together, py::arg("codec"), py::arg("mode"));
+  module.def("balance_batch", &balance_batch, py::arg("speeds"), py::arg("batch"));
   module.def("gather", [](TorchBackend& group, const std::string& own) {
     std::vector<std::string> all;
     {

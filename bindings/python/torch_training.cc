@@ -5,6 +5,7 @@
 
 #include "codec/codecs.h"
 #include "sync/sampling.h"
+#include "sync/straggler.h"
 
 namespace weft::bindings {
 namespace {
@@ -130,6 +131,15 @@ std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
                                 std::to_string(std::max<std::size_t>(1, least)) + " are needed");
   }
   return sync::split_data(*how, labels, ranks, seed);
+}
+
+std::vector<std::uint32_t> balance_batch(const std::vector<double>& speeds, std::uint32_t batch) {
+  if (speeds.empty() || batch < speeds.size()) {
+    throw std::invalid_argument("weft: a batch of " + std::to_string(batch) + " for " +
+                                std::to_string(speeds.size()) +
+                                " ranks; every rank needs an example");
+  }
+  return sync::balance_batch(speeds, batch);
 }
 
 std::vector<CodingSeconds> coding_speeds(const std::vector<std::string>& codecs, std::size_t values,

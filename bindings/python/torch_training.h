@@ -89,6 +89,9 @@ std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
                                                    const std::vector<std::uint32_t>& labels,
                                                    std::uint32_t ranks, std::uint64_t seed);
 
+// Shares of a batch by speed, at least one each (sync/straggler.h). Throws std::invalid_argument.
+std::vector<std::uint32_t> balance_batch(const std::vector<double>& speeds, std::uint32_t batch);
+
 // For the automatic choice (runtime/compress/automatic.h): seconds of coding per value, measured
 // (before, between and after the exchanges), and what the cost model answers, as JSON. Throw
 // std::invalid_argument.
