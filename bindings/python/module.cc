@@ -213,8 +213,11 @@ void define_training(py::module_& module) {
              py::arg("seed"));
   module.def("mode_facts", [](const std::string& mode) {
     const ModeFacts facts = mode_facts(mode);
-    return py::make_tuple(facts.text, facts.codec, facts.gradients, facts.needs_loss);
+    return py::make_tuple(facts.text, facts.codec, facts.gradients, facts.needs_loss,
+                          facts.needs_gradient);
   });
+  module.def("check_together", &check_together, py::arg("codec"), py::arg("mode"));
+  module.def("balance_batch", &balance_batch, py::arg("speeds"), py::arg("batch"));
   module.def("gather", [](TorchBackend& group, const std::string& own) {
     std::vector<std::string> all;
     {

@@ -5,6 +5,7 @@
 
 #include "codec/codecs.h"
 #include "sync/sampling.h"
+#include "sync/straggler.h"
 
 namespace weft::bindings {
 namespace {
@@ -108,7 +109,12 @@ void TrainingSync::restore(const std::vector<std::string>& saved) { check(sync_-
 ModeFacts mode_facts(const std::string& text) {
   const sync::Mode mode = parsed(text);
   return {sync::mode_text(mode), mode.codec, mode.exchange == sync::Exchange::kGradients,
-          mode.adaptive};
+          mode.adaptive, mode.warmup > 0 || mode.proximal > 0 || mode.control};
+}
+
+void check_together(const std::string& codec, const std::string& mode) {
+  const Status status = runtime::Synchroniser::check(parsed(mode), *made(codec));
+  if (!status.ok()) throw std::invalid_argument(status.error().text());
 }
 
 std::string codec_text(const std::string& codec) { return made(codec)->text(); }
@@ -125,6 +131,15 @@ std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
                                 std::to_string(std::max<std::size_t>(1, least)) + " are needed");
   }
   return sync::split_data(*how, labels, ranks, seed);
+}
+
+std::vector<std::uint32_t> balance_batch(const std::vector<double>& speeds, std::uint32_t batch) {
+  if (speeds.empty() || batch < speeds.size()) {
+    throw std::invalid_argument("weft: a batch of " + std::to_string(batch) + " for " +
+                                std::to_string(speeds.size()) +
+                                " ranks; every rank needs an example");
+  }
+  return sync::balance_batch(speeds, batch);
 }
 
 std::vector<CodingSeconds> coding_speeds(const std::vector<std::string>& codecs, std::size_t values,

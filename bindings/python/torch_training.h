@@ -76,8 +76,11 @@ struct ModeFacts {
   std::string text, codec;
   bool gradients = false;  // every step's gradients are averaged and nothing else
   bool needs_loss = false;
+  bool needs_gradient = false;  // of some steps: it is averaged or corrected before the optimizer's
 };
 ModeFacts mode_facts(const std::string& mode);
+// Throws std::invalid_argument where they do not go together on any group.
+void check_together(const std::string& codec, const std::string& mode);
 // The full text of a codec. Throws std::invalid_argument.
 std::string codec_text(const std::string& codec);
 
@@ -85,6 +88,9 @@ std::string codec_text(const std::string& codec);
 std::vector<std::vector<std::uint32_t>> split_data(const std::string& split,
                                                    const std::vector<std::uint32_t>& labels,
                                                    std::uint32_t ranks, std::uint64_t seed);
+
+// Shares of a batch by speed, at least one each (sync/straggler.h). Throws std::invalid_argument.
+std::vector<std::uint32_t> balance_batch(const std::vector<double>& speeds, std::uint32_t batch);
 
 // For the automatic choice (runtime/compress/automatic.h): seconds of coding per value, measured
 // (before, between and after the exchanges), and what the cost model answers, as JSON. Throw

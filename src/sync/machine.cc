@@ -165,7 +165,7 @@ void Machine::resume(Actions& out) {
 
 Actions Machine::stepped(const Step& step) {
   CHECK_MSG(!waiting_, "a step was taken that was not asked for");
-  CHECK_MSG(!mode_.control || step.lr > 0, "control variates need the inner learning rate");
+  CHECK_MSG(!mode_.control || step.lr >= 0, "control variates need the inner learning rate");
   Actions out;
   waiting_ = true;
   const bool whole = local();

@@ -119,7 +119,7 @@ void Replica<T>::apply_eagerly(const Action& action, Range part, std::span<const
 // the way, with the sum of the learning rates where they have steps × learning rate.
 template <typename T>
 void Replica<T>::update_control(const Action& action, std::span<const T> parameters) {
-  CHECK(action.lr_sum > 0);
+  if (action.lr_sum == 0) return;  // no step has moved, so nothing was learned of the gradient
   const T scale = static_cast<T>(1 / action.lr_sum);
   for (std::size_t i = 0; i < size_; ++i) {
     next_control_[i] += scale * (agreed_[i] - parameters[i]) - control_[i];

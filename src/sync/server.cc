@@ -136,8 +136,11 @@ void ShardServer::change_members(const std::vector<Member>& members) {
   for (const Member& member : members) {
     const auto at = workers_.find(member.rank);
     Worker& worker = now[member.rank];
-    worker = at != workers_.end() && !member.joining ? at->second
-                                                     : Worker{newcomer_round(members), version_};
+    if (at != workers_.end() && !member.joining) {
+      worker = at->second;
+    } else {
+      worker = {member.joining ? newcomer_round(members) : member.round, version_};
+    }
     worker.waiting = false;
     worker.weight = member.weight;
   }

@@ -58,8 +58,9 @@ class ShardServer {
   Result<ServerActions> chosen(const Ballot::Choice& choice);
   // `rank` has ended and holds nobody up.
   ServerActions left(std::uint32_t rank);
-  // Those who left no longer hold others up; newcomers count from the slowest (newcomer_round). Who
-  // waited for an answer pushes again in the new epoch, which has a new ballot.
+  // Those who left no longer hold others up; newcomers count from the slowest (newcomer_round), and
+  // who is not new but not known here from its own round. Who waited for an answer pushes again in
+  // the new epoch, which has a new ballot.
   void change_members(const std::vector<Member>& members);
   // With backup workers, after a change of members: the last update that any shard has made. Who
   // has not goes without it, so that all are alike again.

@@ -67,6 +67,17 @@ class Job:
         return output
 
 
+def rank_main():
+    """Prints how many magnitudes the mean gradient of a float64 model has after efsign."""
+    from weft.elastic import Elastic
+
+    model = torch.nn.Linear(64, 64, bias=False).double()
+    trainer = Elastic(model, torch.optim.SGD(model.parameters(), lr=0.1), codec="efsign")
+    inputs = torch.randn(64, 64, generator=torch.Generator().manual_seed(trainer.rank))
+    trainer.train_step(lambda: (model.weight * inputs).sum())
+    print(f"magnitudes {len(model.weight.grad.abs().unique())}", flush=True)
+
+
 @unittest.skipUnless(WEFT and os.path.exists(WEFT), "WEFT_BINARY names no weft program")
 class ElasticTraining(unittest.TestCase):
     def test_digits_reach_their_accuracy(self):
@@ -115,6 +126,15 @@ class ElasticTraining(unittest.TestCase):
         self.assertGreater(len(remembered[0]), 1000)
         self.assertNotIn("Traceback", job.end())
 
+    def test_codecs_serve_every_floating_type(self):
+        done = subprocess.run([WEFT, "launch", "-n", "2", sys.executable, __file__, "rank"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        found = [int(line.split()[-1]) for line in done.stdout.splitlines() if "magnitudes" in line]
+        self.assertEqual(len(found), 2, done.stdout)
+        self.assertLess(max(found), 40)  # one for each block of 256, of 4096
+
     def check_curve(self, job):
         """Steps follow each other, and the loss goes on where it was."""
         steps = job.steps()
@@ -140,4 +160,7 @@ class ElasticTraining(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:] == ["rank"]:
+        rank_main()
+    else:
+        unittest.main()

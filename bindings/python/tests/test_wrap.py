@@ -67,12 +67,13 @@ def refused(rank, size):
 
     def message(**arguments):
         try:
-            weft.torch.wrap(model_of(), **arguments)
+            weft.torch.wrap(model, **arguments)
         except ValueError as error:
             return str(error)
         return ""
 
-    optimizer = torch.optim.SGD(model_of().parameters(), lr=0.1)
+    model = model_of()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     wrapped_half = model_of().half()
     return {
         "codec": message(codec="int9"),

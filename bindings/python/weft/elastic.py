@@ -56,7 +56,8 @@ class Elastic:
         bucket_bytes: gradients are averaged in buckets of about this size.
         reform_deadline_s: how long those that are left try to agree before the process gives up.
         timeout: of one collective.
-        codec: how gradients are encoded, such as ``"int8"`` (``docs/codecs.md``). What it remembers
+        codec: how gradients are encoded, such as ``"int8"`` (``docs/codecs.md``), as float32
+            whatever the parameters' type. What it remembers
             is taken back when a step is tried again and spread anew over the ranks that are there;
             that of a lost rank is lost.
     """
@@ -83,6 +84,10 @@ class Elastic:
         self._wants_to_leave = False
         self._failures = 0  # at one step, with the same members
         self._parameters = [p for p in model.parameters() if p.requires_grad]
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad and not parameter.is_floating_point():
+                raise ValueError(f"parameter '{name}' is {parameter.dtype}; "
+                                 "gradients are averaged of floating types only")
         self._buckets = _split(self._parameters, bucket_bytes)
         self._codec = _native.codec_text(codec)
         self._remembered: List[bytes] = []  # what codecs of all ranks had at the checkpoint
@@ -160,7 +165,8 @@ class Elastic:
         for index, bucket in enumerate(self._buckets):
             flat = torch.cat([_gradient(p).reshape(-1) for p in bucket])
             # Buckets follow the parameters' order: the first is used first in the next step.
-            if self._codec != "none" and flat.dtype == torch.float32:
+            if self._codec != "none":
+                flat = flat.float()  # which codecs take; back below
                 work = self._compressor.average(index, flat, float(index))
             else:
                 with weft_torch.stream(1 + index, priority=index):

@@ -62,19 +62,21 @@ class Hook:
             for number in [n for n in self.held if n >= _FIRST_PASS]:
                 self._take(number)
 
-    def carry(self, number: int, codec: str, bucket: dist.GradBucket) -> None:
-        """Adds to the gradients what others held back of them."""
+    def carry(
+        self, number: int, codec: str, bucket: dist.GradBucket, values: torch.Tensor
+    ) -> None:
+        """Adds to the gradients, ``values``, what others held back of them."""
         self._parts[number] = [(id(p), p.numel()) for p in bucket.parameters()]
         if self.held.get(number, codec) != codec:
             self._take(number)
         self.held[number] = codec
         if not self._carried:
             return
-        at, buffer = 0, bucket.buffer()
+        at = 0
         for parameter, count in self._parts[number]:
             owed = self._carried.pop(parameter, None)
             if owed is not None:
-                buffer[at:at + count].add_(owed)
+                values[at:at + count].add_(owed)
             at += count
 
     def take_all(self) -> Dict[int, torch.Tensor]:
@@ -125,25 +127,29 @@ def average(hook: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.T
         hook.begin_pass()
     if bucket.is_last():
         hook.passes += 1
-    if hook.share != 1.0:
-        buffer *= hook.share
     hook.sizes.append(buffer.numel() * buffer.element_size())
     hook.ready.append(time.monotonic())
-    if buffer.dtype != torch.float32:
+    codec, number = hook.codec_of(index, first), index + (_FIRST_PASS if first else 0)
+    # Codecs take float32; without one gradients of any type are averaged as they are.
+    plain = codec == "none" and buffer.dtype != torch.float32
+    values = buffer if plain else buffer.float()
+    if hook.share != 1.0:
+        values *= hook.share
+    hook.carry(number, codec, bucket, values)
+    if plain:
         with _native.StreamScope(1 + index, -float(index)):
-            work = dist.all_reduce(buffer, op=dist.ReduceOp.AVG, group=hook.group, async_op=True)
+            work = dist.all_reduce(values, op=dist.ReduceOp.AVG, group=hook.group, async_op=True)
     else:
-        codec, number = hook.codec_of(index, first), index + (_FIRST_PASS if first else 0)
-        hook.carry(number, codec, bucket)
         compressor = hook.compressor(codec)
         vectors, matrices = _contents(bucket)
-        work = compressor.average(number, buffer, -float(index),
+        work = compressor.average(number, values, -float(index),
                                   vectors if compressor.coarse else [],
                                   matrices if compressor.shaped else [])
 
     def arrived(future: Any) -> torch.Tensor:
         hook.done.append(time.monotonic())
-        return future.value()[0]
+        mean = future.value()[0]
+        return mean if mean.dtype == buffer.dtype else buffer.copy_(mean)
 
     return work.get_future().then(arrived)
 
@@ -157,6 +163,7 @@ class Gradients:
         if not isinstance(model, DistributedDataParallel):
             model = DistributedDataParallel(model, process_group=group)
         self.forward_of: Any = model
+        self.no_sync = model.no_sync  # DDP's own
         self.model = model.module
         self.loss: Optional[float] = None
         self._hook = Hook(group, codec, seed, weight)

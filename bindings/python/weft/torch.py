@@ -16,10 +16,11 @@ import torch
 import torch.distributed as dist
 
 from weft import _torch as _native
+from weft.balance import BatchBalance
 from weft.training import Wrapped, finish_all, release_all, split_data, wrap
 
 __all__ = [
-    "ProcessGroup", "Wrapped", "ddp_hook", "init_elastic", "install", "leave",
+    "BatchBalance", "ProcessGroup", "Wrapped", "ddp_hook", "init_elastic", "install", "leave",
     "split_data", "stream", "wrap",
 ]
 

@@ -7,9 +7,8 @@
 """
 
 import os
-import types
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
@@ -18,8 +17,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from weft import _torch as _native
 from weft import progress
+from weft.agreement import agree, layout_of
 from weft.auto import AUTO, Automatic
 from weft.gradients import Gradients
+from weft.parameters import Parameters, is_taken
 
 __all__ = ["Wrapped", "finish_all", "release_all", "split_data", "wrap"]
 
@@ -38,13 +39,15 @@ def wrap(
     seed: int = 1,
     weight: float = 1.0,
     local_steps: int = 0,
+    find_unused_parameters: bool = False,
 ) -> "Wrapped":
     """Keeps ``model`` the same on all ranks, with less communication.
 
-    Every rank calls it with the same arguments; all begin with the parameters of rank 0.
+    Every rank calls it with the same arguments; all begin with the parameters and buffers of rank 0.
 
     Args:
-        model: a module with float32 parameters in host memory, or one in DistributedDataParallel.
+        model: a module in host memory, or one in DistributedDataParallel. Modes other than ``"bsp"``
+            need trainable parameters of float32.
         codec: how what is exchanged is encoded, such as ``"int8"`` or ``"none"``; ``"auto"``: as a
             cost model says from measured speeds, for each bucket (``explain()``). Default: the
             variable WEFT_CODEC, else what ``sync`` says (``"diloco:codec=int4"``), else none.
@@ -58,34 +61,37 @@ def wrap(
             average is that over all examples, however they are shared. Ranks may differ.
         local_steps: what this rank takes in a round in place of the mode's period. Ranks may
             differ; the modes that can are ``local`` and those of federated learning.
+        find_unused_parameters: as of DistributedDataParallel, for models of which some parameters
+            get no gradient in some steps. Modes other than ``"bsp"`` need no such help.
 
     Raises:
-        ValueError: an unknown codec, mode or parameter, with the nearest known word; or what does
-            not go together.
+        ValueError: an unknown codec, mode or parameter, with the nearest known word; what does not
+            go together; or ranks that were called differently. The same on every rank.
     """
-    sync_text = sync or os.environ.get("WEFT_SYNC") or "bsp"
-    if AUTO in (sync_text, codec or os.environ.get("WEFT_CODEC")):
-        if weight != 1.0 or local_steps:
-            raise ValueError("weight and local_steps go with a codec and a mode of your own choice")
-        return _automatic(model, codec, sync_text, optimizer, group, seed)
-    mode, mode_codec, gradients, needs_loss = _native.mode_facts(sync_text)
-    asked = codec or os.environ.get("WEFT_CODEC") or mode_codec or "none"
-    if mode_codec and _native.codec_text(asked) != _native.codec_text(mode_codec):
-        raise ValueError(f"codec is '{asked}', but sync is '{mode}': name one of them only")
-    codec_text = _native.codec_text(asked)
     group = _checked(group)
-    if not 0 < weight < float("inf"):
-        raise ValueError(f"weight is {weight}; it must be a number above 0")
-    if gradients:
-        if local_steps:
-            raise ValueError(f"local_steps is {local_steps}, but sync '{mode}' has no local steps")
-        how: Any = Gradients(model, group, codec_text, seed, weight)
-    else:
-        if optimizer is None:
-            raise ValueError(f"sync '{mode}' acts in optimizer.step(): give wrap() the optimizer")
-        how = _Parameters(model, group, codec_text, mode, optimizer, needs_loss, seed,
-                          weight, local_steps)
-    return Wrapped(how, codec_text, mode)
+    problem, said, make = None, {}, None
+    try:
+        _check_model(model, optimizer)
+        if find_unused_parameters and isinstance(model, DistributedDataParallel):
+            raise ValueError("the model is in DistributedDataParallel already: "
+                             "give find_unused_parameters to that")
+        said, make = _choice(model, codec, sync, optimizer, group, seed, weight, local_steps,
+                             find_unused_parameters)
+    except ValueError as error:
+        problem = str(error)
+    said.update({
+        "seed": str(seed),
+        "find_unused_parameters": str(bool(find_unused_parameters)),
+        "the model's type": "DistributedDataParallel" if isinstance(model, DistributedDataParallel)
+                            else "a module",
+    })
+    agree(group, problem, said, layout_of(_inner(model)))
+    assert make is not None
+    return make()
+
+
+def _inner(model: nn.Module) -> nn.Module:
+    return model.module if isinstance(model, DistributedDataParallel) else model
 
 
 def _checked(group: Optional[Any]) -> Any:
@@ -98,32 +104,132 @@ def _checked(group: Optional[Any]) -> Any:
     return group
 
 
+def _check_model(model: nn.Module, optimizer: Optional[torch.optim.Optimizer]) -> None:
+    inner = _inner(model)
+    if any(isinstance(part, Wrapped) for part in inner.modules()) or any(
+            other.module is inner for other in _alive):
+        raise ValueError("the model is wrapped already: use what the first wrap() gave, "
+                         "or let go of it before wrapping the model again")
+    trainable = {name: p for name, p in inner.named_parameters() if p.requires_grad}
+    if not trainable:
+        raise ValueError("the model has no parameter that requires a gradient: "
+                         "there is nothing to train together")
+    for name, parameter in trainable.items():
+        if not parameter.is_floating_point():
+            raise ValueError(f"parameter '{name}' is {parameter.dtype}; "
+                             "only floating types are trained together")
+    if optimizer is not None:
+        known = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if not any(id(p) in known for p in trainable.values()):
+            raise ValueError("the optimizer has none of the model's parameters: "
+                             "make it from those of this model")
+
+
+def _choice(
+    model: nn.Module,
+    codec: Optional[str],
+    sync: Optional[str],
+    optimizer: Optional[torch.optim.Optimizer],
+    group: Any,
+    seed: int,
+    weight: float,
+    local_steps: int,
+    find_unused_parameters: bool,
+) -> Tuple[Dict[str, str], Callable[[], "Wrapped"]]:
+    """What is asked for, to be compared with the other ranks' calls, and what makes it."""
+    sync_text = sync or os.environ.get("WEFT_SYNC") or "bsp"
+    if AUTO in (sync_text, codec or os.environ.get("WEFT_CODEC")):
+        if weight != 1.0 or local_steps:
+            raise ValueError("weight and local_steps go with a codec and a mode of your own choice")
+        return _automatic(model, codec, sync_text, optimizer, group, seed, find_unused_parameters)
+    mode, mode_codec, gradients, needs_loss, needs_gradient = _native.mode_facts(sync_text)
+    asked = codec or os.environ.get("WEFT_CODEC") or mode_codec or "none"
+    if mode_codec and _native.codec_text(asked) != _native.codec_text(mode_codec):
+        raise ValueError(f"codec is '{asked}', but sync is '{mode}': name one of them only")
+    codec_text = _native.codec_text(asked)
+    if not 0 < weight < float("inf"):
+        raise ValueError(f"weight is {weight}; it must be a number above 0")
+    if gradients and local_steps:
+        raise ValueError(f"local_steps is {local_steps}, but sync '{mode}' has no local steps")
+    if not gradients:
+        _native.check_together(codec_text, mode)
+        _check_optimizer(model, mode, optimizer, needs_gradient)
+
+    def make() -> "Wrapped":
+        if gradients:
+            how: Any = Gradients(_helped(model, group, find_unused_parameters), group, codec_text,
+                                 seed, weight)
+        else:
+            how = Parameters(model, group, codec_text, mode, optimizer, needs_loss, seed, weight,
+                             local_steps)
+        return Wrapped(how, codec_text, mode)
+
+    return {"codec": codec_text, "sync": mode}, make
+
+
+def _check_optimizer(
+    model: nn.Module,
+    mode: str,
+    optimizer: Optional[torch.optim.Optimizer],
+    needs_gradient: bool,
+) -> None:
+    """Of modes that act in its step()."""
+    if optimizer is None:
+        raise ValueError(f"sync '{mode}' acts in optimizer.step(): give wrap() the optimizer")
+    if is_taken(optimizer):
+        raise ValueError("the optimizer is that of a model that was wrapped before: "
+                         "make one for this model alone")
+    if needs_gradient and isinstance(optimizer, torch.optim.LBFGS):
+        raise ValueError(f"sync '{mode}' changes the gradient of a step, of which LBFGS computes "
+                         "several: use another optimizer, or a mode such as 'local'")
+    for name, parameter in _inner(model).named_parameters():
+        if parameter.requires_grad and (
+                parameter.dtype != torch.float32 or parameter.device.type != "cpu"):
+            raise ValueError(f"parameter '{name}' is {parameter.dtype} on {parameter.device}; "
+                             f"sync '{mode}' needs float32 in host memory")
+
+
+def _helped(model: nn.Module, group: Any, find_unused_parameters: bool) -> nn.Module:
+    """In DistributedDataParallel, where that has to be told something."""
+    if not find_unused_parameters:
+        return model
+    return DistributedDataParallel(model, process_group=group, find_unused_parameters=True)
+
+
 def _automatic(
     model: nn.Module,
     codec: Optional[str],
     sync: str,
     optimizer: Optional[torch.optim.Optimizer],
-    group: Optional[Any],
+    group: Any,
     seed: int,
-) -> "Wrapped":
+    find_unused_parameters: bool,
+) -> Tuple[Dict[str, str], Callable[[], "Wrapped"]]:
     """The codec by measured speeds, and with ``sync="auto"`` the mode as well."""
     codec = codec or os.environ.get("WEFT_CODEC") or AUTO
     if codec != AUTO:
         raise ValueError(f"sync is 'auto', but codec is '{codec}': it must be 'auto', too")
     modes = None
     if sync != AUTO:
-        mode, _, gradients, _ = _native.mode_facts(sync)
-        if not gradients or _native.mode_facts("bsp")[0] != mode:
+        sync, _, gradients, _, _ = _native.mode_facts(sync)
+        if not gradients or _native.mode_facts("bsp")[0] != sync:
             raise ValueError(f"codec 'auto' goes with sync 'bsp' or 'auto', not '{sync}'")
         modes = ["bsp"]
-    elif optimizer is None:
-        raise ValueError("sync 'auto' may act in optimizer.step(): give wrap() the optimizer")
+    else:
+        if optimizer is None:
+            raise ValueError("sync 'auto' may act in optimizer.step(): give wrap() the optimizer")
+        _check_optimizer(model, sync, optimizer, False)
 
-    def parameters(codec: str, mode: str) -> Any:
-        return _Parameters(how.model, how.group, codec, mode, optimizer, False, seed, agreed=True)
+    def make() -> "Wrapped":
+        def parameters(codec: str, mode: str) -> Any:
+            return Parameters(how.model, how.group, codec, mode, optimizer, False, seed,
+                              agreed=True)
 
-    how = Automatic(model, _checked(group), seed, modes, optimizer, parameters)
-    return Wrapped(how, AUTO, mode if modes else AUTO)
+        how = Automatic(_helped(model, group, find_unused_parameters), group, seed, modes,
+                        optimizer, parameters)
+        return Wrapped(how, AUTO, sync)
+
+    return {"codec": AUTO, "sync": sync}, make
 
 
 def back_end_of(group: Any) -> Any:
@@ -156,6 +262,12 @@ class Wrapped(nn.Module):
         if self.training:
             progress.report_step(self.step)
         return self._how[0].forward_of(*args, **kwargs)
+
+    def no_sync(self) -> ContextManager[None]:
+        """Backward passes in it add up gradients of this rank alone, as DistributedDataParallel's do:
+        for several of them to a step, all but the last. Modes other than ``"bsp"`` exchange nothing
+        in a backward pass anyway."""
+        return self._how[0].no_sync()
 
     def report(self, loss: float) -> None:
         """Tells the loss of the step about to be taken, which adaptive periods need; the cluster
@@ -226,105 +338,6 @@ class Wrapped(nn.Module):
         return keys
 
 
-class _Parameters:
-    """Everything else: what ranks do together happens around the optimizer's own step."""
-
-    def __init__(
-        self,
-        model: nn.Module,
-        group: Any,
-        codec: str,
-        mode: str,
-        optimizer: torch.optim.Optimizer,
-        needs_loss: bool,
-        seed: int,
-        weight: float = 1.0,
-        local_steps: int = 0,
-        agreed: bool = False,
-    ) -> None:
-        self.forward_of: Callable[..., Any] = model
-        self.model = model
-        if isinstance(model, DistributedDataParallel):
-            model.register_comm_hook(None, _leave)
-            self.model = model.module
-        self.loss: Optional[float] = None
-        self._needs_loss = needs_loss
-        self._group = group
-        self._mode, self._codec = mode, codec
-        self._optimizer = optimizer
-        self._parameters = [p for p in self.model.parameters() if p.requires_grad]
-        self._flat = _flatten(self._parameters)
-        self._sync = _native.TrainingSync(
-            group, codec, mode, self._flat, seed, weight, local_steps, agreed)
-        self._own_step = optimizer.step
-
-        def step(_: torch.optim.Optimizer, closure: Optional[Callable[[], Any]] = None) -> Any:
-            return self._step(closure)
-
-        # As torch's learning rate schedules expect it, whether they come before or after: a method
-        # of the optimizer, and marked where they have marked it.
-        if hasattr(optimizer.step, "_with_counter"):
-            step._with_counter = True  # type: ignore[attr-defined]
-        optimizer.step = types.MethodType(step, optimizer)  # type: ignore[method-assign]
-
-    @property
-    def step(self) -> int:
-        return self._sync.step
-
-    @property
-    def rounds(self) -> int:
-        return self._sync.round
-
-    def explain(self) -> Dict[str, Any]:
-        return {"reason": f"{self._codec} with {self._mode}: as asked for"}
-
-    def widest(self) -> int:
-        return self._sync.widest
-
-    def finish(self) -> None:
-        self._sync.finish()
-
-    def release(self) -> None:
-        self._sync = self._group = None
-
-    def state(self) -> bytes:
-        return self._sync.save()
-
-    def meet(self) -> None:
-        self._sync.will_meet()
-
-    def save(self) -> List[bytes]:
-        self.meet()
-        return _native.gather(self._group, self.state())
-
-    def restore(self, saved: List[bytes]) -> None:
-        self._sync.restore(saved)
-
-    def _step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
-        result = None
-        if closure is not None:
-            with torch.enable_grad():
-                result = closure()
-            self.loss = float(result)
-        if self._needs_loss and self.loss is None:
-            raise ValueError(f"sync '{self._mode}' needs the loss: call report(loss) before step()")
-        loss = self.loss or 0.0
-        rate = float(self._optimizer.param_groups[0]["lr"])
-        if self._sync.needs_gradient():
-            with torch.no_grad():
-                gradients = [_gradient(p) for p in self._parameters]
-                flat = torch.cat([g.reshape(-1) for g in gradients])
-                self._sync.before_step(flat, loss, rate)
-                for gradient, piece in zip(gradients, flat.split([g.numel() for g in gradients])):
-                    gradient.copy_(piece.view_as(gradient))
-        else:
-            self._sync.before_step(self._flat[:0], loss, rate)
-        self._own_step()
-        self._sync.after_step(loss, rate)
-        self.loss = None
-        return result
-
-
 def split_data(split: str, labels: Sequence[int], ranks: int, seed: int = 1) -> List[List[int]]:
     """The examples of each rank, the same on every rank: ``"iid"``, ``"dirichlet:0.1"``,
     ``"shards:2"`` or ``"quantity:0.5"`` (docs/sync.md). ``labels`` has one of 0 or more for each."""
@@ -341,32 +354,3 @@ def release_all() -> None:
     """Lets threads end before the interpreter does; models can no longer train."""
     for wrapped in list(_alive):
         wrapped._how[0].release()
-
-
-def _leave(_: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """A hook that leaves every rank its own gradients."""
-    future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
-    future.set_result(bucket.buffer())
-    return future
-
-
-def _gradient(parameter: nn.Parameter) -> torch.Tensor:
-    if parameter.grad is None:
-        parameter.grad = torch.zeros_like(parameter)
-    return parameter.grad
-
-
-def _flatten(parameters: List[nn.Parameter]) -> torch.Tensor:
-    """Moves the parameters into one piece of memory, of which each becomes a view."""
-    for parameter in parameters:
-        if parameter.dtype != torch.float32 or parameter.device.type != "cpu":
-            raise ValueError(
-                f"a parameter is {parameter.dtype} on {parameter.device}; "
-                "sync modes need float32 in host memory"
-            )
-    flat = torch.cat([p.detach().reshape(-1) for p in parameters]) if parameters else torch.zeros(0)
-    at = 0
-    for parameter in parameters:
-        parameter.data = flat[at:at + parameter.numel()].view_as(parameter)
-        at += parameter.numel()
-    return flat

@@ -172,7 +172,8 @@ TEST(BackupWorkers, WhatALateStepEncodedIsHeldBackAgain) {
     replica.agree(x);
     auto points = group.subgroup({0, 1});
     ASSERT_TRUE(points.ok());
-    ShardService shards(std::move(*points), codec, mode, {{0}, {1}}, x, 0);
+    ShardService shards(std::move(*points), codec, mode, x.size(),
+                        fresh_shard(mode, {{0}, {1}}, x, static_cast<std::size_t>(rank)));
     sync::Action action;
     action.weight = 1;
     const auto exchange = [&](std::uint64_t clock) {

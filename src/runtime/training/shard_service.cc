@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "runtime/compress/letter.h"
@@ -13,46 +12,49 @@ namespace {
 
 constexpr Seconds kForever = 1e8;  // a server waits for ranks that compute as long as they like
 
-template <typename T>
-std::span<const std::byte> bytes_of(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
 }  // namespace
 
+ShardState fresh_shard(const sync::Mode& mode, const std::vector<sync::Member>& members,
+                       std::span<const float> parameters, std::size_t rank) {
+  const auto own = sync::part_of(parameters.size(), static_cast<std::uint32_t>(members.size()),
+                                 static_cast<std::uint32_t>(rank));
+  const auto part = parameters.subspan(own.from, own.size);
+  ShardState state{{part.begin(), part.end()}, {}, {mode, members}, {}, 0};
+  state.has.assign(members.size(), state.shard);
+  return state;
+}
+
 ShardService::ShardService(std::shared_ptr<Group> group, std::shared_ptr<const codec::Codec> codec,
-                           const sync::Mode& mode, std::vector<sync::Member> members,
-                           std::span<const float> parameters, std::uint64_t clock)
+                           const sync::Mode& mode, std::size_t size, ShardState state)
     : group_(std::move(group)),
       codec_(std::move(codec)),
       plain_(codec_->text() == "none"),
       ranks_(group_->size()),
       rank_(group_->rank()),
-      size_(parameters.size()),
+      size_(size),
       backup_(mode.backup > 0),
       letters_(static_cast<std::size_t>(ranks_)),
       heads_(static_cast<std::size_t>(ranks_)),
-      server_(mode, {}),
+      server_(std::move(state.server)),
+      shard_(std::move(state.shard)),
+      buffer_(std::move(state.buffer)),
       clients_(static_cast<std::size_t>(ranks_)) {
   CHECK(codec_->opaque() != nullptr);
   const auto own = shard_of(rank_);
-  const auto part = parameters.subspan(own.from, own.size);
-  shard_.assign(part.begin(), part.end());
+  CHECK(shard_.size() == own.size && state.has.size() == clients_.size());
   way_.resize(own.size);
   if (mode.buffer > 0) buffer_.resize(own.size);
-  for (sync::Member& member : members) member.round = clock;
-  server_.change_members(members);
-  if (backup_) server_.settle(clock);
   if (backup_ && rank_ == 0) {
-    ballot_.emplace(static_cast<std::uint32_t>(ranks_), mode.backup, clock);
+    ballot_.emplace(static_cast<std::uint32_t>(ranks_), mode.backup, server_.version());
   }
   const codec::Place place{static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(ranks_),
                            1};
   pushed_ = codec_->make_state(plain_ ? 0 : size_, place);
   answers_ = codec_->make_state(plain_ ? 0 : own.size, place);
-  for (Client& client : clients_) {
-    client.clock = clock;
-    if (!plain_) client.has = shard_;
+  answers_.step = state.answers;
+  for (std::size_t rank = 0; !plain_ && rank < clients_.size(); ++rank) {
+    CHECK(state.has[rank].size() == own.size);
+    clients_[rank].has = std::move(state.has[rank]);
   }
   for (int rank = 0; rank < ranks_; ++rank) {
     if (rank != rank_) threads_.emplace_back([this, rank] { serve(rank); });
@@ -74,6 +76,11 @@ CallOptions ShardService::patient() const {
   CallOptions call;
   call.deadline_s = kForever;
   return call;
+}
+
+ShardState ShardService::state() const {
+  const std::lock_guard lock(mutex_);
+  return {shard_, buffer_, server_, {}, answers_.step};
 }
 
 std::uint64_t ShardService::widest() const {
@@ -118,10 +125,11 @@ Status ShardService::receive_push(int rank, std::uint64_t& clock, std::vector<st
   if (clock == kGoodbye || clock == kMeeting) return {};
   const std::size_t most = plain_ ? shard_.size() * sizeof(float)
                                   : letter_room(codec_->opaque()->most_bytes(shard_.size()));
-  if (head[1] > most) {
-    return Error{
-        ErrorKind::kInvalidInput,
-        fmt::format("rank {} pushes {} bytes to a shard; the most is {}", rank, head[1], most), ""};
+  if (head[1] > most || (plain_ && head[1] != most)) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("rank {} pushes {} bytes to a shard; {} {}", rank, head[1],
+                             plain_ ? "it must be" : "the most is", most),
+                 "give all ranks the same model, codec and mode"};
   }
   body.resize(head[1]);
   return group_->receive(body.data(), body.size(), DataType::kUint8, rank, kPushBody)->wait();
@@ -214,7 +222,7 @@ void ShardService::encode_answer(Client& client) {
   }
   client.sends.clear();
   if (plain_) {
-    const auto bytes = bytes_of(shard_);
+    const auto bytes = std::as_bytes(std::span(shard_));
     client.answer.assign(bytes.begin(), bytes.end());
     return;
   }
@@ -233,127 +241,6 @@ void ShardService::encode_answer(Client& client) {
   if (const auto bytes = read_letter(client.answer); bytes.ok()) {
     CHECK(codec.decode_add(*bytes, has).ok());
   }
-}
-
-Result<std::uint64_t> ShardService::exchange(const sync::Action& action,
-                                             const sync::Replica<float>& replica,
-                                             std::span<float> agreed, std::span<float> parameters) {
-  codec::CodecState held_back;
-  if (backup_) held_back = pushed_;
-  if (Status status = push(action, replica, parameters); !status.ok()) return status.error();
-  const auto answer = take_answers(agreed);
-  if (!answer.ok()) return answer.error();
-  if (backup_ && answer->counted == 0) {
-    held_back.step = pushed_.step;
-    pushed_ = std::move(held_back);
-  }
-  std::copy(agreed.begin(), agreed.end(), parameters.begin());
-  return answer->clock;
-}
-
-Status ShardService::wait_for_pushes() {
-  for (const auto& work : pushes_) {
-    if (Status status = work->wait(); !status.ok()) return status;
-  }
-  pushes_.clear();
-  return {};
-}
-
-Status ShardService::push(const sync::Action& action, const sync::Replica<float>& replica,
-                          std::span<const float> parameters) {
-  if (Status status = wait_for_pushes(); !status.ok()) return status;
-  std::vector<int> order;  // not everybody at the same shard first; own one last
-  for (int k = 1; k <= ranks_; ++k) order.push_back((rank_ + k) % ranks_);
-  if (backup_) std::stable_partition(order.begin(), order.end(), [](int rank) { return rank > 0; });
-  std::vector<float> way;
-  for (const int rank : order) {
-    if (backup_ && rank == 0) {
-      // The ballot hears of it when nobody would have to wait for the rest.
-      if (Status status = wait_for_pushes(); !status.ok()) return status;
-    }
-    const auto shard = shard_of(rank);
-    way.resize(shard.size);
-    replica.way(action, parameters, shard, way);
-    auto& letter = letters_[static_cast<std::size_t>(rank)];
-    if (plain_) {
-      const auto bytes = bytes_of(way);
-      letter.assign(bytes.begin(), bytes.end());
-    } else {
-      const codec::OpaqueCodec& codec = *codec_->opaque();
-      letter.resize(letter_room(codec.most_bytes(shard.size)));
-      letter.resize(write_letter(letter, [&](std::span<std::byte> body) {
-        return codec.encode(way, shard.from, pushed_, body);
-      }));
-    }
-    if (rank == rank_) {
-      take(rank, action.step, letter);
-      continue;
-    }
-    auto& head = heads_[static_cast<std::size_t>(rank)];
-    head = {action.step, letter.size()};
-    pushes_.push_back(group_->send(head.data(), 2, DataType::kInt64, rank, kPushHead));
-    pushes_.push_back(
-        group_->send(letter.data(), letter.size(), DataType::kUint8, rank, kPushBody));
-  }
-  ++pushed_.step;
-  return {};
-}
-
-Result<ShardService::Head> ShardService::take_answers(std::span<float> agreed) {
-  std::vector<Head> heads;
-  for (int k = 1; k < ranks_; ++k) {
-    const auto head = take_answer((rank_ + k) % ranks_, agreed);
-    if (!head.ok()) return head.error();
-    heads.push_back(*head);
-  }
-  std::unique_lock lock(mutex_);
-  answered_.wait(lock, [&] { return own_answer_ || !failure_.empty(); });
-  if (!failure_.empty()) return Error{ErrorKind::kInvalidInput, failure_, ""};
-  own_answer_ = false;
-  const auto shard = shard_of(rank_);
-  const Client& own = clients_[static_cast<std::size_t>(rank_)];
-  if (plain_) {
-    std::memcpy(agreed.data() + shard.from, own.answer.data(), shard.size * sizeof(float));
-  } else {
-    std::copy(own.has.begin(), own.has.end(),
-              agreed.begin() + static_cast<std::ptrdiff_t>(shard.from));
-  }
-  // All shards carry out the same choices.
-  for (const Head& head : heads) {
-    CHECK(head.clock == own.head.clock && head.counted == own.head.counted);
-  }
-  return own.head;
-}
-
-Result<ShardService::Head> ShardService::take_answer(int rank, std::span<float> agreed) {
-  const auto shard = shard_of(rank);
-  const auto place = agreed.subspan(shard.from, shard.size);
-  Head head;
-  if (Status status =
-          group_->receive(&head, kHeadWords, DataType::kInt64, rank, kAnswerHead)->wait();
-      !status.ok()) {
-    return status.error();
-  }
-  const std::size_t most =
-      plain_ ? shard.size * sizeof(float) : letter_room(codec_->opaque()->most_bytes(shard.size));
-  if (head.size > most || (plain_ && head.size != most)) {
-    return Error{
-        ErrorKind::kInvalidInput,
-        fmt::format("rank {} answers with {} bytes; the most is {}", rank, head.size, most), ""};
-  }
-  std::vector<std::byte> body(plain_ ? 0 : head.size);
-  std::byte* to = plain_ ? reinterpret_cast<std::byte*>(place.data()) : body.data();
-  if (Status status = group_->receive(to, head.size, DataType::kUint8, rank, kAnswerBody)->wait();
-      !status.ok()) {
-    return status.error();
-  }
-  if (plain_) return head;
-  const auto bytes = read_letter(body);
-  if (!bytes.ok()) return bytes.error();
-  if (Status status = codec_->opaque()->decode_add(*bytes, place); !status.ok()) {
-    return status.error();
-  }
-  return head;
 }
 
 Status ShardService::finish(std::span<float> parameters) {

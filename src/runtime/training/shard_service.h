@@ -22,17 +22,29 @@
 
 namespace weft::runtime {
 
+// What a shard is made of, and what the ranks have of it: to go on from.
+struct ShardState {
+  std::vector<float> shard;
+  std::vector<float> buffer;            // of FedBuff, as long as the shard; or empty
+  sync::ShardServer server;             // with the members of today
+  std::vector<std::vector<float>> has;  // of this shard, by rank
+  std::uint64_t answers = 0;            // encoded so far: what is rounded at random hangs on it
+};
+
+// At the start, when all ranks have all `parameters`: the part that `rank` serves.
+ShardState fresh_shard(const sync::Mode& mode, const std::vector<sync::Member>& members,
+                       std::span<const float> parameters, std::size_t rank);
+
 // Ways are encoded with the codec and its error feedback. Fresh parameters go back as the encoded
 // difference from what that rank has, so that what one answer does not carry the next one does.
 // Thread-safety: exchange() and finish() from one thread.
 class ShardService {
  public:
-  // Serves from now on. `group` is this service's own, and `parameters` are the same on all ranks.
-  // Requires: an opaque codec; `members` by rank; `clock` is Machine::round(), the same on all
-  // ranks.
+  // Serves from now on. `group` is this service's own; there are `size` parameters, of which the
+  // state has the part of this rank (sync::part_of). Requires: an opaque codec; what `state.has` of
+  // a rank is what that rank's `agreed` is in exchange().
   ShardService(std::shared_ptr<Group> group, std::shared_ptr<const codec::Codec> codec,
-               const sync::Mode& mode, std::vector<sync::Member> members,
-               std::span<const float> parameters, std::uint64_t clock);
+               const sync::Mode& mode, std::size_t size, ShardState state);
   // Without finish() before it breaks the group, since the others still need this shard.
   ~ShardService();
 
@@ -46,7 +58,10 @@ class ShardService {
   Status will_meet();
   // Serves until every rank has called it; then all have the parameters of the shards.
   Status finish(std::span<float> parameters);
+  bool finished() const { return finished_; }
 
+  // Without `has`, which the ranks know themselves: it is what they have agreed on.
+  ShardState state() const;
   // Error feedback of what this rank pushes.
   codec::CodecState& pushed() { return pushed_; }
   // The largest difference between this shard's clocks that was ever seen when a rank was let go
@@ -70,7 +85,7 @@ class ShardService {
     std::vector<std::byte> answer;
     Head head;
     std::vector<Group::WorkPtr> sends;
-    std::uint64_t clock = 0;
+    std::uint64_t clock = 0;  // of its last push
   };
   // A choice on its way to the other shards.
   struct Telling {

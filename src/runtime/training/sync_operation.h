@@ -1,6 +1,7 @@
 // An average of a Synchroniser under way.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "runtime/training/synchroniser.h"
@@ -14,6 +15,7 @@ struct Synchroniser::Operation {
   std::vector<std::vector<float>> heard;  // with neighbours: by place in action.ranks
   std::vector<Group::WorkPtr> works;
   bool arrived = false;
+  Status failure;  // it has arrived as nothing
 
   bool done() {
     for (const auto& work : works) {
@@ -34,6 +36,11 @@ struct Synchroniser::Operation {
     for (std::size_t i = 0; i < coded; ++i) sum[i] *= static_cast<float>(ranks);
     arrived = true;
     return {};
+  }
+  void drop(const Status& why) {
+    failure = why;
+    std::fill(sum.begin(), sum.end(), 0.0F);
+    arrived = true;
   }
 };
 

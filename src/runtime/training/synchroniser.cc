@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "runtime/training/sync_operation.h"
 
@@ -17,31 +18,6 @@ constexpr std::uint32_t kVoteStream = kStream - 1;
 constexpr std::size_t kPiece = 4 << 20;
 constexpr std::uint32_t kMostPieces = 4096;
 constexpr std::size_t kTotals = 3;
-
-Error unsupported(const std::string& what, const std::string& hint) {
-  return Error{ErrorKind::kUnsupported, what, hint};
-}
-
-Status check(const SyncOptions& options) {
-  const sync::Mode& mode = options.mode;
-  const bool coded = options.codec->text() != "none";
-  if (coded && mode.exchange == sync::Exchange::kNeighbours) {
-    return unsupported(fmt::format("sync mode '{}' mixes parameters, which codec '{}' would spoil",
-                                   mode.name, options.codec->text()),
-                       "use codec none");
-  }
-  if (coded && mode.control) {
-    return unsupported(fmt::format("sync mode '{}' adds up control variates exactly", mode.name),
-                       "use codec none");
-  }
-  if (mode.exchange == sync::Exchange::kServers && options.codec->opaque() == nullptr) {
-    return unsupported(
-        fmt::format("codec '{}' needs a sum over all ranks, which sync mode '{}' never has",
-                    options.codec->text(), mode.name),
-        "use one that is not linear, such as int8");
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -81,7 +57,7 @@ Status Synchroniser::meet() {
 Result<std::unique_ptr<Synchroniser>> Synchroniser::make(std::shared_ptr<Group> group,
                                                          const SyncOptions& options,
                                                          std::span<float> parameters) {
-  if (Status status = check(options); !status.ok()) return status.error();
+  if (Status status = check(options.mode, *options.codec); !status.ok()) return status.error();
   std::unique_ptr<Synchroniser> made(new Synchroniser(std::move(group), options, parameters));
   if (Status status = made->meet(); !status.ok()) return status.error();
   auto machine = sync::Machine::make(options.mode, made->members_,
@@ -93,11 +69,11 @@ Result<std::unique_ptr<Synchroniser>> Synchroniser::make(std::shared_ptr<Group> 
             ->wait();
     if (!status.ok()) return status.error();
   }
-  if (Status status = made->begin(std::move(*machine)); !status.ok()) return status.error();
+  if (Status status = made->begin(std::move(*machine), {}); !status.ok()) return status.error();
   return made;
 }
 
-Status Synchroniser::begin(sync::Machine machine) {
+Status Synchroniser::begin(sync::Machine machine, std::optional<ShardState> shard) {
   machine_.emplace(std::move(machine));
   machine_->take_all_steps();  // ranks of one program end after the same number of steps
   const auto exchange = options_.mode.exchange;
@@ -110,25 +86,54 @@ Status Synchroniser::begin(sync::Machine machine) {
     points_ = std::move(*points);
   }
   if (exchange == sync::Exchange::kServers) {
-    shards_ = std::make_unique<ShardService>(points_, options_.codec, options_.mode, members_,
-                                             parameters_, machine_->round());
-    replica_.agree(parameters_);
+    if (!shard) {
+      shard = fresh_shard(options_.mode, members_, parameters_,
+                          static_cast<std::size_t>(group_->rank()));
+      replica_.agree(parameters_);
+    }
+    shards_ = std::make_unique<ShardService>(points_, options_.codec, options_.mode,
+                                             parameters_.size(), std::move(*shard));
   }
   return act(machine_->start());
 }
 
-std::vector<float>& Synchroniser::agreed() {
-  for (auto& vector : replica_.vectors()) {
-    if (vector.name == "agreed") return *vector.values;
+std::size_t Synchroniser::place_of_agreed() {
+  const auto vectors = replica_.vectors();
+  for (std::size_t v = 0; v < vectors.size(); ++v) {
+    if (vectors[v].name == "agreed") return v;
   }
   CHECK(false);
 }
+
+std::vector<float>& Synchroniser::agreed() { return *replica_.vectors()[place_of_agreed()].values; }
 
 bool Synchroniser::needs_gradient() const {
   return !whole_ || options_.mode.proximal > 0 || options_.mode.control;
 }
 
+Status Synchroniser::may_step(double lr) const {
+  if (failed_) return *failed_;
+  if (options_.mode.control && !(lr >= 0 && std::isfinite(lr))) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("the learning rate is {}; sync mode '{}' needs one of 0 or more", lr,
+                             options_.mode.name),
+                 ""};
+  }
+  return {};
+}
+
+// Of a step: what was dropped in it has been told to all ranks alike, and the next may be taken.
+Status Synchroniser::ended(Status status) {
+  if (status.ok()) return std::exchange(dropped_, {});
+  failed_ = status.error();
+  return status;
+}
+
 Status Synchroniser::before_step(std::span<float> gradient, double loss, double lr) {
+  if (Status status = may_step(lr); !status.ok()) return status;
+  if (std::exchange(gradients_there_, false)) {  // the optimizer failed to use the last ones
+    if (Status status = ended(act({})); !status.ok()) return status;
+  }
   CHECK_MSG(proceeding_, "a step begins before the last one has ended");
   if (!needs_gradient()) return {};
   if (whole_) {
@@ -137,18 +142,19 @@ Status Synchroniser::before_step(std::span<float> gradient, double loss, double 
   }
   gradient_ = gradient;
   proceeding_ = false;
-  return act(machine_->stepped({loss, lr}));
+  Status status = act(machine_->stepped({loss, lr}));
+  // Without a mean gradient the optimizer takes no step, and after_step() is not called.
+  if (status.ok() && !dropped_.ok() && std::exchange(gradients_there_, false)) status = act({});
+  return ended(std::move(status));
 }
 
 Status Synchroniser::after_step(double loss, double lr) {
-  if (gradients_there_) {  // the optimizer has now used them
-    gradients_there_ = false;
-    return act({});
-  }
+  if (Status status = may_step(lr); !status.ok()) return status;
+  if (std::exchange(gradients_there_, false)) return ended(act({}));  // they are used now
   CHECK_MSG(proceeding_, "a step ends that has not begun");
   proceeding_ = false;
   take_arrived();
-  return act(machine_->stepped({loss, lr}));
+  return ended(act(machine_->stepped({loss, lr})));
 }
 
 // Until the machine lets the next step begin, or the optimizer has to use the mean gradient.
@@ -301,8 +307,16 @@ Status Synchroniser::apply(const sync::Action& action) {
     return {};
   }
   const bool gradients = action.what == sync::What::kGradients;
-  replica_.apply(action, operation->sum, gradients ? gradient_ : parameters_);
   gradients_there_ = gradients;
+  if (operation->failure.ok()) {
+    replica_.apply(action, operation->sum, gradients ? gradient_ : parameters_);
+    return {};
+  }
+  dropped_ = operation->failure;
+  if (gradients) return {};
+  const auto part = sync::part_of(parameters_.size(), options_.mode.fragments, action.fragment);
+  std::copy_n(agreed().begin() + static_cast<std::ptrdiff_t>(part.from), part.size,
+              parameters_.begin() + static_cast<std::ptrdiff_t>(part.from));
   return {};
 }
 
@@ -312,7 +326,12 @@ Status Synchroniser::finish_first() {
                                [](const auto& operation) { return !operation->arrived; });
   CHECK_MSG(at != under_way_.end(), "nothing is under way and no step may begin");
   Operation& operation = **at;
-  if (Status status = operation.finish(group_->size()); !status.ok()) return status;
+  if (Status status = operation.finish(group_->size()); !status.ok()) {
+    // What a rank cannot encode is the same error on all, and the group is whole: they drop it.
+    const bool theirs = operation.coded > 0 && status.error().kind == ErrorKind::kInvalidInput;
+    if (!theirs || options_.mode.eager || !group_->broken().empty()) return status;
+    operation.drop(status);
+  }
   sync::Totals totals;
   if (operation.action.weights.empty()) totals = sync::Replica<float>::totals(operation.sum);
   for (auto& next : machine_->arrived(operation.action.id, totals)) {
@@ -333,8 +352,12 @@ void Synchroniser::take_arrived() {
 
 Status Synchroniser::finish() {
   drop_operations();
-  if (shards_ == nullptr) return {};
-  return shards_->finish(parameters_);
+  if (shards_ == nullptr || shards_->finished()) return {};
+  if (Status status = shards_->finish(parameters_); !status.ok()) return status;
+  replica_.agree(parameters_);  // what a state that is saved now must say
+  failed_ = Error{ErrorKind::kUnsupported, "training has finished: shards are no longer served",
+                  "load a state to go on"};
+  return {};
 }
 
 }  // namespace weft::runtime

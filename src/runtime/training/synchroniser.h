@@ -30,7 +30,11 @@ struct SyncOptions {
   bool agreed = false;                        // all ranks have the same parameters already
 };
 
-// Errors of a step are the same on all ranks, but for the death of one. Thread-safety: one thread.
+// Errors of a step are the same on all ranks, but for the death of one. An average that one rank
+// could not encode (NaN, infinity) is dropped by all: parameters are the agreed ones again, what
+// was done since is lost, and the next step may be taken. After any other error, and under eager
+// averages and shard servers after any, steps give the same error until restore().
+// Thread-safety: one thread.
 class Synchroniser {
  public:
   // Called by all ranks. Makes all parameters those of rank 0, unless they are agreed on.
@@ -39,6 +43,8 @@ class Synchroniser {
   static Result<std::unique_ptr<Synchroniser>> make(std::shared_ptr<Group> group,
                                                     const SyncOptions& options,
                                                     std::span<float> parameters);
+  // The part of make() that needs no group: whether codec and mode go together.
+  static Status check(const sync::Mode& mode, const codec::Codec& codec);
   ~Synchroniser();
 
   // Whether the next before_step() needs the gradient; else it may be given none.
@@ -60,20 +66,25 @@ class Synchroniser {
   std::uint64_t widest() const { return shards_ ? shards_->widest() : 0; }
 
   // What this rank would need to go on, as bytes; parameters included, since ranks differ between
-  // averages. Requires: nothing but what may be begun again is under way.
+  // averages. Requires: nothing but what may be begun again is under way; under shard servers no
+  // rank takes a step until all have saved.
   std::string save();
-  // Called by all ranks, with what all ranks of some group saved, by rank. The first ranks go on
-  // with what was theirs, others with that of a rank before them; sums of error feedback and
-  // control variates are kept (codec/state.h, sync/replica.h).
+  // Called by all ranks, with what all ranks of some group saved between the same steps, by rank.
+  // As many ranks go on where each was. Of another number the first go on with what was theirs,
+  // others with that of a rank before them; sums of error feedback and control variates are kept
+  // (codec/state.h, sync/replica.h), and shards are put together and dealt out anew.
   Status restore(const std::vector<std::string>& saved);
 
  private:
   struct Operation;
   struct Saved;
+  struct Start;
 
   Synchroniser(std::shared_ptr<Group> group, const SyncOptions& options,
                std::span<float> parameters);
-  Status begin(sync::Machine machine);
+  Status begin(sync::Machine machine, std::optional<ShardState> shard);
+  Status may_step(double lr) const;
+  Status ended(Status status);
   Status act(sync::Actions actions);
   Status carry_out(const sync::Action& action);
   Status average(const sync::Action& action);
@@ -86,9 +97,14 @@ class Synchroniser {
   void drop_operations();
   Result<std::shared_ptr<Group>> group_of(const std::vector<std::uint32_t>& ranks);
   Status meet();
+  std::size_t place_of_agreed();
   std::vector<float>& agreed();
-  static Result<Saved> load(const std::string& bytes);
-  Status restore_pushed(const std::vector<Saved>& all);
+  Result<Saved> load(const std::string& bytes) const;
+  std::size_t place_for(std::size_t rank, const std::vector<sync::Machine>& machines) const;
+  Result<Start> start_from(const std::vector<Saved>& all);
+  Status start_shard(const std::vector<Saved>& all, const std::vector<sync::Machine>& machines,
+                     Start& start);
+  Status start_pushed(const std::vector<Saved>& all, Start& start) const;
 
   const std::shared_ptr<Group> group_;  // shared with the rest of the program
   const SyncOptions options_;
@@ -104,6 +120,8 @@ class Synchroniser {
   std::deque<sync::Action> queue_;
   std::deque<std::unique_ptr<Operation>> under_way_;
   bool proceeding_ = false, whole_ = false, gradients_there_ = false;
+  Status dropped_;               // why an average was not applied in the step under way
+  std::optional<Error> failed_;  // nothing goes on after it
 };
 
 }  // namespace weft::runtime

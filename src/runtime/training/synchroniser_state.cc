@@ -10,7 +10,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x59534357, kVersion = 1;  // "WCSY"
+constexpr std::uint32_t kMagic = 0x59534357, kVersion = 2;  // "WCSY"
 
 Error broken(const std::string& what) {
   return Error{ErrorKind::kInvalidInput, "saved synchronisation state: " + what, ""};
@@ -37,23 +37,20 @@ struct Synchroniser::Saved {
   std::string machine, reduce;
   std::vector<float> parameters;
   std::vector<std::vector<float>> vectors;  // as Replica::vectors()
-  codec::CodecState pushed;                 // of shard servers
+  // Under shard servers:
+  codec::CodecState pushed;
+  std::string server;
+  std::vector<float> shard, buffer;
+  std::uint64_t answers = 0;
+};
 
-  // Which of them `rank` goes on from. Under servers all begin alike, with what one rank has of the
-  // shards; with backup workers, who may be behind, one that has the newest update.
-  static Result<std::size_t> place_for(std::size_t rank, const std::vector<Saved>& all,
-                                       const std::vector<sync::Member>& members) {
-    std::size_t newest = 0;
-    std::uint64_t most = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto machine = sync::Machine::restore(all[i].machine, members, members[0].rank);
-      if (!machine.ok()) return machine.error();
-      if (machine->mode().exchange != sync::Exchange::kServers) return rank % all.size();
-      if (machine->mode().backup == 0) return std::size_t{0};
-      if (machine->round() > most) newest = i, most = machine->round();
-    }
-    return newest;
-  }
+// What a rank goes on from.
+struct Synchroniser::Start {
+  sync::Machine machine;
+  std::vector<float> parameters;
+  std::vector<std::vector<float>> vectors;
+  std::optional<ShardState> shard;
+  codec::CodecState pushed;
 };
 
 std::string Synchroniser::save() {
@@ -66,12 +63,18 @@ std::string Synchroniser::save() {
   out.put(static_cast<std::uint32_t>(vectors.size()));
   for (const auto& vector : vectors) put_values(out, *vector.values);
   put_text(out, reduce_.save());
-  const auto pushed = shards_ ? codec::save(shards_->pushed()) : std::vector<std::byte>{};
+  if (shards_ == nullptr) return out.take();
+  const auto pushed = codec::save(shards_->pushed());
   put_text(out, {reinterpret_cast<const char*>(pushed.data()), pushed.size()});
+  const ShardState shard = shards_->state();
+  put_text(out, shard.server.save());
+  put_values(out, shard.shard);
+  put_values(out, shard.buffer);
+  out.put(shard.answers);
   return out.take();
 }
 
-Result<Synchroniser::Saved> Synchroniser::load(const std::string& bytes) {
+Result<Synchroniser::Saved> Synchroniser::load(const std::string& bytes) const {
   ByteReader in(view_of(bytes));
   if (in.get<std::uint32_t>() != kMagic || in.get<std::uint32_t>() != kVersion) {
     return broken("it is not one, or of another version");
@@ -82,13 +85,151 @@ Result<Synchroniser::Saved> Synchroniser::load(const std::string& bytes) {
   const auto count = in.get<std::uint32_t>();
   for (std::uint32_t i = 0; in.ok() && i < count; ++i) saved.vectors.push_back(get_values(in));
   saved.reduce = get_text(in);
-  const std::string pushed = get_text(in);
-  if (!in.at_end()) return broken("it is cut short, or has bytes to spare");
+  std::string pushed;
+  if (options_.mode.exchange == sync::Exchange::kServers) {
+    pushed = get_text(in);
+    saved.server = get_text(in);
+    saved.shard = get_values(in);
+    saved.buffer = get_values(in);
+    saved.answers = in.get<std::uint64_t>();
+  }
+  if (!in.at_end()) {
+    return broken("it is cut short, has bytes to spare, or is of another kind of sync mode");
+  }
+  if (saved.parameters.size() != parameters_.size()) {
+    return broken(fmt::format("it has {} parameters, the model {}", saved.parameters.size(),
+                              parameters_.size()));
+  }
   if (pushed.empty()) return saved;
   auto state = codec::restore(view_of(pushed));
   if (!state.ok()) return state.error();
   saved.pushed = std::move(*state);
   return saved;
+}
+
+// Where a rank that was not there begins under servers: with those that are the furthest behind.
+// With backup workers and another number of ranks all begin from the newest update.
+std::size_t Synchroniser::place_for(std::size_t rank,
+                                    const std::vector<sync::Machine>& machines) const {
+  const std::size_t before = machines.size(), ranks = members_.size();
+  if (options_.mode.exchange != sync::Exchange::kServers) return rank % before;
+  const auto behind = [](const sync::Machine& a, const sync::Machine& b) {
+    return a.round() < b.round();
+  };
+  if (options_.mode.backup > 0 && before != ranks) {
+    return static_cast<std::size_t>(std::max_element(machines.begin(), machines.end(), behind) -
+                                    machines.begin());
+  }
+  if (rank < before) return rank;
+  return static_cast<std::size_t>(std::min_element(machines.begin(), machines.end(), behind) -
+                                  machines.begin());
+}
+
+Result<Synchroniser::Start> Synchroniser::start_from(const std::vector<Saved>& all) {
+  const auto rank = static_cast<std::size_t>(group_->rank());
+  std::vector<sync::Machine> machines;
+  for (const Saved& one : all) {
+    auto machine = sync::Machine::restore(one.machine, members_, static_cast<std::uint32_t>(rank));
+    if (!machine.ok()) return machine.error();
+    if (sync::mode_text(machine->mode()) != sync::mode_text(options_.mode)) {
+      return broken(fmt::format("it is of sync mode '{}', not '{}'",
+                                sync::mode_text(machine->mode()), sync::mode_text(options_.mode)));
+    }
+    machines.push_back(std::move(*machine));
+  }
+  const std::size_t place = place_for(rank, machines);
+  Start start{machines[place], all[place].parameters, {}, {}, {}};
+  const auto vectors = replica_.vectors();
+  for (std::size_t v = 0; v < vectors.size(); ++v) {
+    std::vector<std::vector<float>> old;
+    for (const Saved& one : all) {
+      old.push_back(v < one.vectors.size() ? one.vectors[v] : std::vector<float>{});
+      if (old.back().size() != vectors[v].values->size()) {
+        return broken(fmt::format("its '{}' does not fit the model", vectors[v].name));
+      }
+    }
+    const bool own = !vectors[v].replicated && !vectors[v].values->empty();
+    start.vectors.push_back(own ? sync::reshard_control(old, members_.size())[rank] : old[place]);
+  }
+  if (options_.mode.exchange == sync::Exchange::kServers) {
+    if (Status status = start_shard(all, machines, start); !status.ok()) return status.error();
+  }
+  return start;
+}
+
+// Each rank's shard and what ranks have of it as they were; with another number of ranks the shards
+// are put together and dealt out anew, and all have them. Who was there keeps the way it has gone
+// since its last exchange.
+Status Synchroniser::start_shard(const std::vector<Saved>& all,
+                                 const std::vector<sync::Machine>& machines, Start& start) {
+  const std::size_t size = parameters_.size(), ranks = members_.size();
+  const auto rank = static_cast<std::size_t>(group_->rank());
+  const bool as_before = all.size() == ranks;
+  std::vector<float> whole, buffer;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto part =
+        sync::part_of(size, static_cast<std::uint32_t>(all.size()), static_cast<std::uint32_t>(i));
+    const std::size_t buffered = options_.mode.buffer > 0 ? part.size : 0;
+    if (all[i].shard.size() != part.size || all[i].buffer.size() != buffered) {
+      return broken(fmt::format("the shard of rank {} has {} values, not {}", i,
+                                all[i].shard.size(), part.size));
+    }
+    whole.insert(whole.end(), all[i].shard.begin(), all[i].shard.end());
+    buffer.insert(buffer.end(), all[i].buffer.begin(), all[i].buffer.end());
+  }
+  std::vector<sync::Member> members = members_;
+  for (std::size_t r = 0; r < ranks; ++r)
+    members[r].round = machines[place_for(r, machines)].round();
+  auto server = sync::ShardServer::restore(all[std::min(rank, all.size() - 1)].server, members);
+  if (!server.ok()) return server.error();
+  if (options_.mode.backup > 0 && !as_before) {
+    server = sync::ShardServer(options_.mode, {});
+    server->change_members(members);
+    server->settle(members[0].round);
+  }
+  const auto own =
+      sync::part_of(size, static_cast<std::uint32_t>(ranks), static_cast<std::uint32_t>(rank));
+  const auto cut = [&](const std::vector<float>& from) {
+    const auto first = from.begin() + static_cast<std::ptrdiff_t>(from.empty() ? 0 : own.from);
+    return std::vector<float>(first,
+                              from.empty() ? first : first + static_cast<std::ptrdiff_t>(own.size));
+  };
+  const std::size_t agreed = place_of_agreed();
+  ShardState shard{cut(whole), cut(buffer), std::move(*server), {}, 0};
+  if (as_before) shard.answers = all[rank].answers;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    shard.has.push_back(cut(as_before ? all[r].vectors[agreed] : whole));
+  }
+  if (!as_before) {
+    const bool keeps_way = rank < all.size() && options_.mode.backup == 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const float way = keeps_way ? start.parameters[i] - start.vectors[agreed][i] : 0.0F;
+      start.parameters[i] = whole[i] + way;
+    }
+    start.vectors[agreed] = std::move(whole);
+  }
+  start.shard = std::move(shard);
+  return start_pushed(all, start);
+}
+
+// What error feedback held back of pushes: each rank's own, or spread over another number of ranks.
+Status Synchroniser::start_pushed(const std::vector<Saved>& all, Start& start) const {
+  const auto rank = static_cast<std::size_t>(group_->rank());
+  std::vector<codec::CodecState> pushed;
+  for (const Saved& one : all) pushed.push_back(one.pushed);
+  std::uint64_t step = 0;
+  for (const auto& state : pushed) step = std::max(step, state.step);
+  for (auto& state : pushed) state.step = step;
+  auto spread = codec::spread(pushed, static_cast<std::uint32_t>(members_.size()));
+  if (!spread.ok()) return spread.error();
+  const std::size_t size = options_.codec->text() == "none" ? 0 : parameters_.size();
+  if ((*spread)[rank].codec != options_.codec->text() || (*spread)[rank].size != size) {
+    return broken(fmt::format("its pushes are {} values of codec '{}', not {} of '{}'",
+                              (*spread)[rank].size, (*spread)[rank].codec, size,
+                              options_.codec->text()));
+  }
+  start.pushed = all.size() == members_.size() ? all[rank].pushed : (*spread)[rank];
+  return {};
 }
 
 Status Synchroniser::restore(const std::vector<std::string>& saved) {
@@ -98,65 +239,27 @@ Status Synchroniser::restore(const std::vector<std::string>& saved) {
   for (const std::string& bytes : saved) {
     auto one = load(bytes);
     if (!one.ok()) return one.error();
-    if (one->parameters.size() != parameters_.size()) {
-      return broken(fmt::format("it has {} parameters, the model {}", one->parameters.size(),
-                                parameters_.size()));
-    }
     reduces.push_back(one->reduce);
     all.push_back(std::move(*one));
   }
-  const auto rank = static_cast<std::size_t>(group_->rank());
-  const auto ranks = static_cast<std::size_t>(group_->size());
-  const bool servers = options_.mode.exchange == sync::Exchange::kServers;
-  const auto place = Saved::place_for(rank, all, members_);
-  if (!place.ok()) return place.error();
-  const Saved& mine = all[*place];
-  auto machine = sync::Machine::restore(mine.machine, members_, static_cast<std::uint32_t>(rank));
-  if (!machine.ok()) return machine.error();
-  if (sync::mode_text(machine->mode()) != sync::mode_text(options_.mode)) {
-    return broken(fmt::format("it is of sync mode '{}', not '{}'", sync::mode_text(machine->mode()),
-                              sync::mode_text(options_.mode)));
-  }
+  auto start = start_from(all);
+  if (!start.ok()) return start.error();
   if (Status status = finish(); !status.ok()) return status;
-  std::vector<std::vector<float>> own;
-  auto vectors = replica_.vectors();
-  for (std::size_t v = 0; v < vectors.size(); ++v) {
-    if (v >= mine.vectors.size() && vectors[v].values->empty()) continue;
-    if (v >= mine.vectors.size() || mine.vectors[v].size() != vectors[v].values->size()) {
-      return broken(fmt::format("its '{}' does not fit the model", vectors[v].name));
-    }
-    *vectors[v].values = mine.vectors[v];
-    if (vectors[v].replicated || vectors[v].values->empty()) continue;
-    std::vector<std::vector<float>> old;
-    for (const Saved& one : all) old.push_back(one.vectors.at(v));
-    *vectors[v].values = sync::reshard_control(old, ranks)[rank];
-  }
-  const std::vector<float>& values = servers ? agreed() : mine.parameters;
-  std::copy(values.begin(), values.end(), parameters_.begin());
+  // From here on an error leaves nothing to go on from.
+  failed_ = Error{ErrorKind::kInvalidInput, "a state was loaded in part", "load one again"};
   if (Status status = reduce_.restore(reduces); !status.ok()) return status;
+  auto vectors = replica_.vectors();
+  for (std::size_t v = 0; v < vectors.size(); ++v) *vectors[v].values = start->vectors[v];
+  std::copy(start->parameters.begin(), start->parameters.end(), parameters_.begin());
   queue_.clear();
   proceeding_ = gradients_there_ = false;
   shards_.reset();
-  if (Status status = begin(std::move(*machine)); !status.ok() || !servers) return status;
-  return restore_pushed(all);
-}
-
-// What error feedback held back of pushes: each rank's own, or spread over another number of ranks.
-Status Synchroniser::restore_pushed(const std::vector<Saved>& all) {
-  const auto rank = static_cast<std::size_t>(group_->rank());
-  const auto ranks = static_cast<std::size_t>(group_->size());
-  std::vector<codec::CodecState> pushed;
-  for (const Saved& one : all) pushed.push_back(one.pushed);
-  std::uint64_t step = 0;
-  for (const auto& state : pushed) step = std::max(step, state.step);
-  for (auto& state : pushed) state.step = step;
-  auto spread = codec::spread(pushed, static_cast<std::uint32_t>(ranks));
-  if (!spread.ok()) return spread.error();
-  if ((*spread)[rank].codec != options_.codec->text()) {
-    return broken(fmt::format("its pushes are of codec '{}', not '{}'", (*spread)[rank].codec,
-                              options_.codec->text()));
+  const bool servers = start->shard.has_value();
+  if (Status status = begin(std::move(start->machine), std::move(start->shard)); !status.ok()) {
+    return status;
   }
-  shards_->pushed() = all.size() == ranks ? all[rank].pushed : (*spread)[rank];
+  if (servers) shards_->pushed() = std::move(start->pushed);
+  failed_.reset();
   return {};
 }
 

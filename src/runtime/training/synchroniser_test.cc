@@ -132,6 +132,19 @@ TEST(Synchroniser, WhatDoesNotGoTogetherIsRefusedWithASentence) {
     EXPECT_NE(refused(mode, std::make_shared<WholeNumbers>()).find("whole-numbers"),
               std::string::npos);
   }
+  // What is exchanged is a way of parameters: it has been through an optimizer, and has a size.
+  for (const char* mode : {"local", "post-local", "diloco", "hierarchical", "lazy", "fedavg",
+                           "fedprox", "ssp", "asp", "fedbuff", "bsp:backup=1"}) {
+    for (const char* codec : {"dgc", "onebit-adam", "sign"}) {
+      const std::string why = refused(mode, codec_of(codec));
+      EXPECT_NE(why.find(codec), std::string::npos) << mode << " with " << codec << ": " << why;
+      EXPECT_NE(why.find(mode), std::string::npos) << mode << " with " << codec << ": " << why;
+    }
+    EXPECT_TRUE(Synchroniser::check(sync::parse_mode(mode).value(), *codec_of("topk")).ok());
+  }
+  for (const char* codec : {"dgc", "onebit-adam", "sign"}) {
+    EXPECT_EQ(refused("bsp", codec_of(codec)), "") << codec;
+  }
 }
 
 TEST(Synchroniser, AGradientThatIsNoNumberIsAnErrorOnEveryRank) {

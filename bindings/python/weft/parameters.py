@@ -1,0 +1,172 @@
+"""Modes that exchange parameters: what ranks do together happens around the optimizer's own step."""
+
+import contextlib
+import types
+import weakref
+from typing import Any, Callable, ContextManager, Dict, List, Optional
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from weft import _torch as _native
+from weft.agreement import copy_from_rank_0
+
+__all__ = ["Parameters", "is_taken"]
+
+# Optimizers whose step() is ours.
+_taken: "weakref.WeakSet[torch.optim.Optimizer]" = weakref.WeakSet()
+
+
+def is_taken(optimizer: torch.optim.Optimizer) -> bool:
+    return optimizer in _taken
+
+
+class Parameters:
+    """Requires: trainable parameters of float32 in host memory, which become views of one piece."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        group: Any,
+        codec: str,
+        mode: str,
+        optimizer: torch.optim.Optimizer,
+        needs_loss: bool,
+        seed: int,
+        weight: float = 1.0,
+        local_steps: int = 0,
+        agreed: bool = False,
+    ) -> None:
+        if isinstance(model, DistributedDataParallel):
+            # Who calls the inner model meets nobody; DDP would wait for rank 0's buffers with every
+            # forward pass, and overwrite the other ranks' with them.
+            model.register_comm_hook(None, _leave)
+            model = model.module
+        self.model = model
+        self.forward_of: Callable[..., Any] = model
+        self.loss: Optional[float] = None
+        self._needs_loss = needs_loss
+        self._group = group
+        self._mode, self._codec = mode, codec
+        self._optimizer = optimizer
+        self._parameters = [p for p in self.model.parameters() if p.requires_grad]
+        if not agreed:
+            frozen = [p for p in self.model.parameters() if not p.requires_grad]
+            copy_from_rank_0(frozen + list(self.model.buffers()), group)
+        self._flat = _flatten(self._parameters)
+        self._sync = _native.TrainingSync(
+            group, codec, mode, self._flat, seed, weight, local_steps, agreed)
+        self._own_step = optimizer.step
+        _taken.add(optimizer)
+
+        def step(_: torch.optim.Optimizer, closure: Optional[Callable[[], Any]] = None) -> Any:
+            return self._step(closure)
+
+        # As torch's learning rate schedules expect it, whether they come before or after: a method
+        # of the optimizer, and marked where they have marked it.
+        if hasattr(optimizer.step, "_with_counter"):
+            step._with_counter = True  # type: ignore[attr-defined]
+        optimizer.step = types.MethodType(step, optimizer)  # type: ignore[method-assign]
+
+    @property
+    def step(self) -> int:
+        return self._sync.step
+
+    @property
+    def rounds(self) -> int:
+        return self._sync.round
+
+    def no_sync(self) -> ContextManager[None]:
+        return contextlib.nullcontext()  # a step counts when the optimizer takes it
+
+    def explain(self) -> Dict[str, Any]:
+        return {"reason": f"{self._codec} with {self._mode}: as asked for"}
+
+    def widest(self) -> int:
+        return self._sync.widest
+
+    def finish(self) -> None:
+        self._sync.finish()
+
+    def release(self) -> None:
+        self._sync = self._group = None
+
+    def state(self) -> bytes:
+        return self._sync.save()
+
+    def meet(self) -> None:
+        self._sync.will_meet()
+
+    def save(self) -> List[bytes]:
+        self.meet()
+        _native.gather(self._group, b"")  # a shard is saved when nobody changes it any more
+        return _native.gather(self._group, self.state())
+
+    def restore(self, saved: List[bytes]) -> None:
+        self._sync.restore(saved)
+
+    def _step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        rate = float(self._optimizer.param_groups[0]["lr"])
+        if closure is None:
+            self._check_loss()
+        result = None
+        if self._sync.needs_gradient():
+            if closure is not None:
+                with torch.enable_grad():
+                    result = closure()
+                self._hear(result)
+                self._check_loss()
+            self._correct_gradient(rate)
+            self._own_step()
+        else:
+            self._sync.before_step(self._flat[:0], 0.0, rate)
+            if closure is None:
+                self._own_step()
+            else:  # which some optimizers call several times
+                result = self._own_step(closure)
+                self._hear(result)
+                self._check_loss()
+        loss, self.loss = self.loss or 0.0, None
+        self._sync.after_step(loss, rate)
+        return result
+
+    def _hear(self, result: Any) -> None:
+        if result is not None:
+            self.loss = float(result)
+
+    def _check_loss(self) -> None:
+        if self._needs_loss and self.loss is None:
+            raise ValueError(f"sync '{self._mode}' needs the loss: call report(loss) before step()")
+
+    def _correct_gradient(self, rate: float) -> None:
+        """A parameter without a gradient counts as one of zeros, and stays without, so that the
+        optimizer leaves it alone, unless others have changed that."""
+        with torch.no_grad():
+            flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).reshape(-1)
+                              for p in self._parameters])
+            self._sync.before_step(flat, self.loss or 0.0, rate)
+            pieces = flat.split([p.numel() for p in self._parameters])
+            for parameter, piece in zip(self._parameters, pieces):
+                if parameter.grad is not None:
+                    parameter.grad.copy_(piece.view_as(parameter))
+                elif piece.any():
+                    parameter.grad = piece.view_as(parameter).clone()
+
+
+def _leave(_: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """A hook that leaves every rank its own gradients."""
+    future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+    future.set_result(bucket.buffer())
+    return future
+
+
+def _flatten(parameters: List[nn.Parameter]) -> torch.Tensor:
+    """Moves the parameters into one piece of memory, of which each becomes a view."""
+    flat = torch.cat([p.detach().reshape(-1) for p in parameters])
+    at = 0
+    for parameter in parameters:
+        parameter.data = flat[at:at + parameter.numel()].view_as(parameter)
+        at += parameter.numel()
+    return flat
