@@ -238,10 +238,11 @@ void Machine::begin(What what, std::uint32_t fragment, double weight, Actions& o
   action.id = (std::uint64_t{epoch_} << 32) | operations_++;
   action.weight = weight;
   action.member_weight = me().weight;
+  auto rank = action.ranks.begin();
   for (const Member& member : members_) {
-    if (std::binary_search(action.ranks.begin(), action.ranks.end(), member.rank)) {
-      action.member_total += member.weight;
-    }
+    if (rank == action.ranks.end() || member.rank != *rank) continue;
+    action.member_total += member.weight;
+    ++rank;
   }
   action.step = step_;
   const std::uint64_t taken = step_ - since_[0];
