@@ -10,16 +10,6 @@
 #include "sync/sampling.h"
 
 namespace weft::sync {
-namespace {
-
-std::vector<std::uint32_t> ranks_of(const std::vector<Member>& members) {
-  std::vector<std::uint32_t> ranks;
-  ranks.reserve(members.size());
-  for (const Member& member : members) ranks.push_back(member.rank);
-  return ranks;
-}
-
-}  // namespace
 
 std::uint64_t newcomer_round(const std::vector<Member>& members) {
   std::uint64_t least = kUnbounded;
@@ -56,12 +46,22 @@ Result<Machine> Machine::make(const Mode& mode, std::vector<Member> members, std
   }
   Machine machine;
   machine.mode_ = mode;
-  machine.members_ = std::move(members);
+  machine.set_members(std::move(members));
   machine.self_ = self;
   machine.epoch_ = epoch;
   machine.period_ = mode.period;
   machine.plan_rounds();
   return machine;
+}
+
+void Machine::set_members(std::vector<Member> members) {
+  members_ = std::move(members);
+  ranks_.clear();
+  total_weight_ = 0;
+  for (const Member& member : members_) {
+    ranks_.push_back(member.rank);
+    total_weight_ += member.weight;
+  }
 }
 
 std::size_t Machine::place() const {
@@ -188,15 +188,13 @@ void Machine::pause(Pause why, Action::Kind kind, Actions& out) {
   // Not every rank adopts, and numbers must stay the same at all of them.
   const bool counted = why == Pause::kVote || why == Pause::kAnswer;
   action.id = (std::uint64_t{epoch_} << 32) | (counted ? operations_++ : 0);
-  action.ranks = ranks_of(members_);
+  action.ranks = ranks_;
   action.step = step_;
   if (why == Pause::kAnswer) {
-    double total = 0;
-    for (const Member& member : members_) total += member.weight;
     action.what = What::kDeltas;
     action.step = round_ + 1;
     action.steps = static_cast<std::uint32_t>(step_ - since_[0]);
-    action.weight = mode_.buffer > 0 || mode_.backup > 0 ? 1 : me().weight / total;
+    action.weight = mode_.buffer > 0 || mode_.backup > 0 ? 1 : me().weight / total_weight_;
   }
   pause_ = why;
   pause_id_ = action.id;
@@ -209,11 +207,9 @@ void Machine::choose_partners(Action& action) const {
   if (mode_.exchange != Exchange::kNeighbours) {
     const std::size_t first = self / mode_.group * mode_.group;
     const std::size_t last = std::min<std::size_t>(first + mode_.group, members_.size());
-    action.ranks.clear();
     for (std::size_t i = first; i < last; ++i) action.ranks.push_back(members_[i].rank);
     return;
   }
-  action.ranks.clear();
   const auto count = static_cast<std::uint32_t>(members_.size());
   std::vector<std::pair<std::uint32_t, double>> heard;
   for (const MixingEntry& entry : mixing_row(mode_.graph, count, operations_)) {
@@ -228,21 +224,33 @@ void Machine::choose_partners(Action& action) const {
   std::sort(action.targets.begin(), action.targets.end());
 }
 
+double Machine::weight_of(const std::vector<std::uint32_t>& ranks) const {
+  if (ranks.size() == members_.size()) return total_weight_;
+  double total = 0;
+  auto rank = ranks.begin();
+  for (const Member& member : members_) {
+    if (rank == ranks.end()) break;
+    if (member.rank != *rank) continue;
+    total += member.weight;
+    ++rank;
+  }
+  return total;
+}
+
 void Machine::begin(What what, std::uint32_t fragment, double weight, Actions& out) {
   Action action;
   action.kind = Action::Kind::kAverage;
   action.what = what;
   action.fragment = fragment;
-  action.ranks = ranks_of(members_);
-  if (what == What::kParameters) choose_partners(action);
+  if (what == What::kParameters) {
+    choose_partners(action);
+  } else {
+    action.ranks = ranks_;
+  }
   action.id = (std::uint64_t{epoch_} << 32) | operations_++;
   action.weight = weight;
   action.member_weight = me().weight;
-  for (const Member& member : members_) {
-    if (std::binary_search(action.ranks.begin(), action.ranks.end(), member.rank)) {
-      action.member_total += member.weight;
-    }
-  }
+  action.member_total = weight_of(action.ranks);
   action.step = step_;
   const std::uint64_t taken = step_ - since_[0];
   action.steps = what == What::kDeltas ? static_cast<std::uint32_t>(step_ - since_[fragment]) : 1;

@@ -147,10 +147,12 @@ class Machine {
   enum class Pause : std::uint8_t { kNone, kVote, kAnswer, kAdoption };
 
   Machine() = default;
+  void set_members(std::vector<Member> members);
   const Member& me() const;
   std::size_t place() const;  // of this rank among the members
   bool local() const { return mode_.exchange != Exchange::kGradients && step_ >= mode_.warmup; }
   double weight_now() const;
+  double weight_of(const std::vector<std::uint32_t>& ranks) const;
   std::uint32_t own_period() const;
   void plan_rounds();
   bool catch_up(Actions& out);
@@ -167,6 +169,8 @@ class Machine {
 
   Mode mode_;
   std::vector<Member> members_;
+  std::vector<std::uint32_t> ranks_;  // theirs, and the sum of their weights
+  double total_weight_ = 0;
   std::uint32_t self_ = 0, epoch_ = 0, operations_ = 0;
   std::uint64_t step_ = 0, round_ = 0;
   std::uint32_t period_ = 1;

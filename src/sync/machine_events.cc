@@ -49,7 +49,7 @@ Actions Machine::voted(std::uint64_t id, double largest) {
 
 Actions Machine::change_members(std::vector<Member> members, std::uint32_t epoch) {
   CHECK(epoch > epoch_);
-  members_ = std::move(members);
+  set_members(std::move(members));
   epoch_ = epoch;
   operations_ = 0;
   pause_ = Pause::kNone;
@@ -60,10 +60,12 @@ Actions Machine::change_members(std::vector<Member> members, std::uint32_t epoch
 
 void Machine::set_weights(const std::vector<double>& weights) {
   CHECK(weights.size() == members_.size() && under_way_.empty());
+  std::vector<Member> members = members_;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     CHECK(weights[i] > 0);
-    members_[i].weight = weights[i];
+    members[i].weight = weights[i];
   }
+  set_members(std::move(members));
 }
 
 // The period falls with the root of the loss (Wang and Joshi 2019, AdaComm's basic rule). A loss

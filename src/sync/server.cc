@@ -16,23 +16,34 @@ constexpr std::uint64_t kMostWorkers = 1 << 20;
 }  // namespace
 
 ShardServer::ShardServer(const Mode& mode, const std::vector<Member>& members) : mode_(mode) {
-  for (const Member& member : members) workers_[member.rank].weight = member.weight;
+  for (const Member& member : members) {
+    workers_[member.rank].weight = member.weight;
+    ++clocks_[0];
+  }
 }
 
-std::uint64_t ShardServer::slowest() const {
-  std::uint64_t least = workers_.empty() ? 0 : kMostInState;
-  for (const auto& [rank, worker] : workers_) least = std::min(least, worker.clock);
-  return least;
+std::uint64_t ShardServer::slowest() const { return clocks_.empty() ? 0 : clocks_.begin()->first; }
+
+void ShardServer::forget_clock(std::uint64_t clock) {
+  const auto at = clocks_.find(clock);
+  if (--at->second == 0) clocks_.erase(at);
+}
+
+void ShardServer::set_clock(Worker& worker, std::uint64_t clock) {
+  forget_clock(worker.clock);
+  ++clocks_[clock];
+  worker.clock = clock;
+}
+
+void ShardServer::answer_if_near(std::uint32_t rank, Worker& worker, ServerActions& out) {
+  if (!worker.waiting || worker.clock - slowest() > mode_.bound) return;
+  worker.waiting = false;
+  worker.version = version_;
+  out.push_back({ServerAction::Kind::kAnswer, rank, 1});
 }
 
 void ShardServer::answer_ready(ServerActions& out) {
-  const std::uint64_t least = slowest();
-  for (auto& [rank, worker] : workers_) {
-    if (!worker.waiting || worker.clock - least > mode_.bound) continue;
-    worker.waiting = false;
-    worker.version = version_;
-    out.push_back({ServerAction::Kind::kAnswer, rank, 1});
-  }
+  for (auto& [rank, worker] : workers_) answer_if_near(rank, worker, out);
 }
 
 Result<ServerActions> ShardServer::pushed(std::uint32_t rank, std::uint64_t clock) {
@@ -54,14 +65,15 @@ Result<ServerActions> ShardServer::pushed(std::uint32_t rank, std::uint64_t cloc
                                clock, worker.clock),
                    ""};
     }
-    worker.clock = std::max(worker.clock, clock);
+    set_clock(worker, std::max(worker.clock, clock));
     worker.waiting = true;
     out.push_back({ServerAction::Kind::kKeep, rank, 1});
     carry_out_choices(out);
     return out;
   }
+  const std::uint64_t slowest_before = slowest();
   if (clock > worker.clock) {
-    worker.clock = clock;
+    set_clock(worker, clock);
     if (mode_.buffer == 0) {
       out.push_back({ServerAction::Kind::kAdd, rank, 1});
       ++version_;
@@ -77,7 +89,12 @@ Result<ServerActions> ShardServer::pushed(std::uint32_t rank, std::uint64_t cloc
     }
   }
   worker.waiting = true;
-  answer_ready(out);
+  // Others wait for the slowest alone.
+  if (slowest() == slowest_before) {
+    answer_if_near(rank, worker, out);
+  } else {
+    answer_ready(out);
+  }
   return out;
 }
 
@@ -105,7 +122,8 @@ void ShardServer::carry_out_choices(ServerActions& out) {
     for (const std::uint32_t rank : choice.ranks) {
       Worker& worker = workers_.at(rank);
       worker.waiting = false;
-      worker.clock = worker.version = version_;
+      set_clock(worker, version_);
+      worker.version = version_;
       out.push_back({ServerAction::Kind::kAnswer, rank, 1, version_, !choice.late});
     }
     ++carried_out_;
@@ -123,7 +141,10 @@ void ShardServer::update(const Ballot::Choice& choice, ServerActions& out) {
 }
 
 ServerActions ShardServer::left(std::uint32_t rank) {
-  workers_.erase(rank);
+  if (const auto at = workers_.find(rank); at != workers_.end()) {
+    forget_clock(at->second.clock);
+    workers_.erase(at);
+  }
   ServerActions out;
   if (mode_.backup == 0) answer_ready(out);
   return out;
@@ -145,6 +166,8 @@ void ShardServer::change_members(const std::vector<Member>& members) {
     worker.weight = member.weight;
   }
   workers_ = std::move(now);
+  clocks_.clear();
+  for (const auto& [rank, worker] : workers_) ++clocks_[worker.clock];
   carried_out_ = 0;
   choices_.clear();
 }

@@ -52,7 +52,7 @@ class ShardServer {
   // A way came from `rank`, which thereby reaches `clock`. A clock that was reached before is a
   // repetition: the way is not counted again, the answer is given again.
   // Requires: a member; clock at most one above its last, which the protocol ensures, else an
-  // error.
+  // error. Cost: O(log members), and O(members) when the slowest rank's clock moves.
   Result<ServerActions> pushed(std::uint32_t rank, std::uint64_t clock);
   // With backup workers: the ballot has chosen. In any order. Requires: members; each number once.
   Result<ServerActions> chosen(const Ballot::Choice& choice);
@@ -85,12 +85,16 @@ class ShardServer {
 
     bool operator==(const Worker&) const = default;
   };
+  void set_clock(Worker& worker, std::uint64_t clock);
+  void forget_clock(std::uint64_t clock);
+  void answer_if_near(std::uint32_t rank, Worker& worker, ServerActions& out);
   void answer_ready(ServerActions& out);
   void carry_out_choices(ServerActions& out);
   void update(const Ballot::Choice& choice, ServerActions& out);
 
   Mode mode_;
   std::map<std::uint32_t, Worker> workers_;
+  std::map<std::uint64_t, std::uint32_t> clocks_;  // of the workers, and how many have each
   std::uint64_t version_ = 0;
   std::uint32_t collected_ = 0;
   std::uint64_t carried_out_ = 0;                    // choices

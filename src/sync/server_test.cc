@@ -5,6 +5,8 @@
 #include <cstdlib>
 
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "sync/quadratic_testing.h"
 
@@ -53,6 +55,45 @@ TEST(ShardServer, WhoHasEndedIsNotWaitedFor) {
   ASSERT_TRUE(server.pushed(0, 1).ok() && server.pushed(1, 1).ok());
   EXPECT_THAT(server.left(2),
               ElementsAre(ServerAction{Kind::kAnswer, 0, 1}, ServerAction{Kind::kAnswer, 1, 1}));
+}
+
+// Beside the rule as it is written, with every rank looked at after every event.
+TEST(ShardServer, AnswersExactlyThoseWhoAreNearEnough) {
+  for (const std::uint64_t seed :
+       seeds_to_try(50, std::getenv("WEFT_SEED"), std::getenv("WEFT_SOAK"))) {
+    Random random(seed);
+    const auto count = static_cast<std::uint32_t>(2 + random.below(8));
+    const std::uint64_t bound = random.below(4);
+    ShardServer server(mode("ssp:bound=" + std::to_string(bound)), members(count));
+    std::map<std::uint32_t, std::uint64_t> clocks;
+    for (std::uint32_t rank = 0; rank < count; ++rank) clocks[rank] = 0;
+    std::set<std::uint32_t> waiting;
+    for (int turn = 0; turn < 300 && clocks.size() > 1; ++turn) {
+      const auto rank = static_cast<std::uint32_t>(random.below(count));
+      if (!clocks.contains(rank) || waiting.contains(rank)) continue;
+      const bool leaves = random.chance(0.01);
+      ServerActions actions;
+      if (leaves) {
+        clocks.erase(rank);
+        actions = server.left(rank);
+      } else {
+        waiting.insert(rank);
+        actions = *server.pushed(rank, ++clocks[rank]);
+      }
+      std::uint64_t least = kUnbounded;
+      for (const auto& [each, clock] : clocks) least = std::min(least, clock);
+      EXPECT_EQ(server.slowest(), least) << "WEFT_SEED=" << seed;
+      std::vector<std::uint32_t> want, got;
+      for (const std::uint32_t each : waiting) {
+        if (clocks.at(each) - least <= bound) want.push_back(each);
+      }
+      for (const std::uint32_t each : want) waiting.erase(each);
+      for (const ServerAction& action : actions) {
+        if (action.kind == Kind::kAnswer) got.push_back(action.rank);
+      }
+      EXPECT_EQ(got, want) << "WEFT_SEED=" << seed;
+    }
+  }
 }
 
 // Choices and ways may come in any order; they are carried out in the order of the ballot.
