@@ -50,6 +50,14 @@ TEST(ShardServer, WhoLeavesHoldsNobodyUp) {
       << "asked again in the new epoch; not counted again";
 }
 
+TEST(ShardServer, AServerMadeAnewCountsFromTheRoundsOfTheRanks) {
+  ShardServer server(mode("asp"), {});
+  server.change_members({{0, 1, 0, 3}, {1, 1, 0, 9}, {2, 1, 0, 0, true}});
+  EXPECT_TRUE(server.pushed(0, 4).ok());
+  EXPECT_TRUE(server.pushed(1, 10).ok());
+  EXPECT_THAT(server.pushed(2, 5).error().what, HasSubstr("its last was 3"));
+}
+
 TEST(ShardServer, WhoHasEndedIsNotWaitedFor) {
   ShardServer server(mode("ssp:bound=0"), members(3));
   ASSERT_TRUE(server.pushed(0, 1).ok() && server.pushed(1, 1).ok());

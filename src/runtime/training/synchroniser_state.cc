@@ -228,6 +228,9 @@ Status Synchroniser::start_pushed(const std::vector<Saved>& all, Start& start) c
                               (*spread)[rank].size, (*spread)[rank].codec, size,
                               options_.codec->text()));
   }
+  for (const codec::CodecState& state : pushed) {
+    if (Status status = options_.codec->check(state); !status.ok()) return status;
+  }
   start.pushed = all.size() == members_.size() ? all[rank].pushed : (*spread)[rank];
   return {};
 }
