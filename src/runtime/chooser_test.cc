@@ -55,7 +55,8 @@ TEST(Chooser, WhoLetsTheOrderVaryGetsWhatIsFastestOnTheMeasuredLinks) {
   shape.links.other_host = {100e-6, 24e6};
   const Choice same_bits = all_reduce(60'000, shape);
   const Wish free{"", false, true};
-  const Choice fastest = timed_chooser().choose(Operation::kAllReduce, 60'000, shape, free);
+  const Choice fastest =
+      timed_chooser().choose(collective::Operation::kAllReduce, 60'000, shape, free);
   EXPECT_EQ(same_bits.algorithm, "exchange");
   EXPECT_NE(fastest.algorithm, "exchange");
   EXPECT_LT(fastest.expected_s, 0.8 * same_bits.expected_s);
