@@ -18,6 +18,7 @@ Verb add_net_topology(CLI::App& net);
 Verb add_net_collective(CLI::App& net);
 Verb add_net_coflow(CLI::App& net);
 Verb add_net_iteration(CLI::App& net);
+Verb add_net_sync(CLI::App& net);
 
 // Adds `net` and all its verbs. The result's app is `net`; its run() runs the verb that was named.
 Verb add_net_command(CLI::App& app);
