@@ -52,7 +52,8 @@ Json menu_view(const Menu& menu, const JobSpec& job, const Cluster& cluster) {
     if (modelled) {
       row["efficiency"] = c.efficiency;
       row["efficiency_source"] = or_null(source_of(c, job));
-      row["coding_s"] = c.seconds_per_step - job.model.compute;
+      const Seconds coding = c.seconds_per_step - job.model.compute;
+      row["coding_s"] = coding > 1e-9 ? coding : 0;  // less is rounding
     }
     rows.push_back(std::move(row));
   }
