@@ -34,7 +34,7 @@ std::unique_ptr<Synchroniser> made(Ranks& world, int rank, const std::string& mo
   return std::move(*sync);
 }
 
-Status take_step(Synchroniser& sync, std::span<float> x, int rank, double lr = kRate) {
+Status descend(Synchroniser& sync, std::span<float> x, int rank, double lr = kRate) {
   std::vector<float> gradient(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = x[i] - centre(rank, i);
   if (Status status = sync.before_step(gradient, 1, lr); !status.ok()) return status;
@@ -51,7 +51,7 @@ void take_turns(Synchroniser& sync, std::span<float> x, int rank, Group& group, 
     for (int whose = 0; whose < (servers ? group.size() : 1); ++whose) {
       const bool mine = !servers || whose == rank;
       for (int k = 0; mine && k < (rank == 1 ? steps : 1); ++k) {
-        ASSERT_DONE(take_step(sync, x, rank));
+        ASSERT_DONE(descend(sync, x, rank));
       }
       ASSERT_DONE(group.barrier_now());
     }
@@ -124,11 +124,11 @@ TEST(AnotherNumberOfRanks, HasAllThatWasPushed) {
         std::vector<float> x(kSize);
         const auto sync = made(before, rank, mode, codec, x);
         // Rank 0 has seen nothing of what rank 1 does alone.
-        ASSERT_DONE(take_step(*sync, x, rank));
+        ASSERT_DONE(descend(*sync, x, rank));
         ASSERT_DONE(sync->will_meet());
         ASSERT_DONE(group.barrier_now());
         for (int k = 0; std::string(mode) != "bsp:backup=1" && rank == 1 && k < 8; ++k) {
-          ASSERT_DONE(take_step(*sync, x, rank));
+          ASSERT_DONE(descend(*sync, x, rank));
         }
         ASSERT_DONE(group.barrier_now());
         saved[static_cast<std::size_t>(rank)] = sync->save();
@@ -145,7 +145,7 @@ TEST(AnotherNumberOfRanks, HasAllThatWasPushed) {
           const auto sync = made(world, rank, mode, codec, x);
           ASSERT_DONE(sync->restore(saved));
           EXPECT_TRUE(x == whole);
-          ASSERT_DONE(take_step(*sync, x, rank));
+          ASSERT_DONE(descend(*sync, x, rank));
           ASSERT_DONE(sync->will_meet());
           ASSERT_DONE(group.barrier_now());
           ASSERT_DONE(sync->finish());
@@ -215,7 +215,7 @@ TEST_P(Dropped, AverageIsAnErrorAndNotTheEnd) {
     const auto sync = made(world, rank, mode, codec, x);
     for (int step = 0; step < 24; ++step) {
       if (step == 3 && rank == 1) x[7] = std::numeric_limits<float>::quiet_NaN();
-      const Status status = take_step(*sync, x, rank);
+      const Status status = descend(*sync, x, rank);
       if (status.ok()) continue;
       ++errors[static_cast<std::size_t>(rank)];
       EXPECT_FALSE(status.error().what.empty());
@@ -240,11 +240,11 @@ TEST(Scaffold, StepsWithARateOfZeroTeachNothing) {
   world.run([&](int rank, Group&) {
     std::vector<float> x(kSize);
     const auto sync = made(world, rank, "scaffold:period=2", "none", x);
-    for (const double lr : {0.0, 0.0, 0.0, 0.1}) ASSERT_DONE(take_step(*sync, x, rank, lr));
-    for (int step = 0; step < 120; ++step) ASSERT_DONE(take_step(*sync, x, rank));
+    for (const double lr : {0.0, 0.0, 0.0, 0.1}) ASSERT_DONE(descend(*sync, x, rank, lr));
+    for (int step = 0; step < 120; ++step) ASSERT_DONE(descend(*sync, x, rank));
     for (std::size_t i = 0; i < kSize; ++i) EXPECT_NEAR(x[i], centre(0, i) + 0.15, 1e-3);
     for (const double lr : {-1.0, std::nan("")}) {
-      const Status status = take_step(*sync, x, rank, lr);
+      const Status status = descend(*sync, x, rank, lr);
       ASSERT_FALSE(status.ok());
       EXPECT_NE(status.error().what.find("learning rate"), std::string::npos);
     }
