@@ -2,32 +2,21 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 
 #include "runtime/compress/reduce_testing.h"
 #include "runtime/group_testing.h"
+#include "runtime/training/pull_testing.h"
 #include "runtime/training/synchroniser.h"
 
 namespace weft::runtime {
 namespace {
 
-constexpr std::size_t kSize = 37;
-constexpr float kRate = 0.15F;
+constexpr std::size_t kFew = 37;
 using Vectors = std::vector<std::vector<float>>;  // by rank
 
-#define ASSERT_DONE(status)                        \
-  do {                                             \
-    const Status done_ = (status);                 \
-    ASSERT_TRUE(done_.ok()) << done_.error().what; \
-  } while (false)
-
-float centre(int rank, std::size_t i) {
-  return static_cast<float>(std::sin(static_cast<double>(i)) + 0.3 * rank);
-}
-
-std::unique_ptr<Synchroniser> made(Ranks& world, int rank, const std::string& mode,
-                                   const std::string& codec, std::span<float> x) {
+std::unique_ptr<Synchroniser> synchroniser_of(Ranks& world, int rank, const std::string& mode,
+                                              const std::string& codec, std::span<float> x) {
   auto sync = Synchroniser::make(world.group(rank),
                                  {sync::parse_mode(mode).value(), codec_of(codec), 1}, x);
   EXPECT_TRUE(sync.ok()) << sync.error().what;
@@ -83,8 +72,8 @@ TEST_P(AsManyRanks, GoOnExactlyWhereEachWas) {
     world.start();
     world.run([&, mode = mode, codec = codec, steps = steps](int rank, Group& group) {
       const auto r = static_cast<std::size_t>(rank);
-      std::vector<float> x(kSize);
-      const auto sync = made(world, rank, mode, codec, x);
+      std::vector<float> x(kFew);
+      const auto sync = synchroniser_of(world, rank, mode, codec, x);
       take_turns(*sync, x, rank, group, 2, steps);
       saved[r] = sync->save();
       middle[r] = x;
@@ -100,8 +89,8 @@ TEST_P(AsManyRanks, GoOnExactlyWhereEachWas) {
   world.start();
   world.run([&, mode = mode, codec = codec](int rank, Group& group) {
     const auto r = static_cast<std::size_t>(rank);
-    std::vector<float> x(kSize, 99.0F);
-    const auto sync = made(world, rank, mode, codec, x);
+    std::vector<float> x(kFew, 99.0F);
+    const auto sync = synchroniser_of(world, rank, mode, codec, x);
     ASSERT_DONE(sync->restore(saved));
     EXPECT_TRUE(x == middle[r]);
     ASSERT_DONE(group.barrier_now());
@@ -117,12 +106,12 @@ TEST(AnotherNumberOfRanks, HasAllThatWasPushed) {
   for (const char* mode : {"asp", "ssp:bound=30", "fedbuff:buffer=2,period=1", "bsp:backup=1"}) {
     for (const char* codec : {"none", "int8"}) {
       std::vector<std::string> saved(3);
-      std::vector<float> whole(kSize);
+      std::vector<float> whole(kFew);
       Ranks before(3);
       before.start();
       before.run([&](int rank, Group& group) {
-        std::vector<float> x(kSize);
-        const auto sync = made(before, rank, mode, codec, x);
+        std::vector<float> x(kFew);
+        const auto sync = synchroniser_of(before, rank, mode, codec, x);
         // Rank 0 has seen nothing of what rank 1 does alone.
         ASSERT_DONE(descend(*sync, x, rank));
         ASSERT_DONE(sync->will_meet());
@@ -141,8 +130,8 @@ TEST(AnotherNumberOfRanks, HasAllThatWasPushed) {
         Ranks world(after);
         world.start();
         world.run([&](int rank, Group& group) {
-          std::vector<float> x(kSize, 99.0F);
-          const auto sync = made(world, rank, mode, codec, x);
+          std::vector<float> x(kFew, 99.0F);
+          const auto sync = synchroniser_of(world, rank, mode, codec, x);
           ASSERT_DONE(sync->restore(saved));
           EXPECT_TRUE(x == whole);
           ASSERT_DONE(descend(*sync, x, rank));
@@ -166,8 +155,8 @@ TEST(AnotherNumberOfRanks, HasWhatServersHadCollected) {
   Ranks before(3);
   before.start();
   before.run([&](int rank, Group& group) {
-    std::vector<float> x(kSize);
-    const auto sync = made(before, rank, mode, "none", x);
+    std::vector<float> x(kFew);
+    const auto sync = synchroniser_of(before, rank, mode, "none", x);
     ASSERT_DONE(walk(*sync, x));
     ASSERT_DONE(group.barrier_now());
     saved[static_cast<std::size_t>(rank)] = sync->save();
@@ -178,8 +167,8 @@ TEST(AnotherNumberOfRanks, HasWhatServersHadCollected) {
   Ranks world(2);
   world.start();
   world.run([&](int rank, Group&) {
-    std::vector<float> x(kSize);
-    const auto sync = made(world, rank, mode, "none", x);
+    std::vector<float> x(kFew);
+    const auto sync = synchroniser_of(world, rank, mode, "none", x);
     ASSERT_DONE(sync->restore(saved));
     if (rank == 1) ASSERT_DONE(walk(*sync, x));
     ASSERT_DONE(sync->finish());
@@ -211,8 +200,8 @@ TEST_P(Dropped, AverageIsAnErrorAndNotTheEnd) {
   std::vector<int> errors(3);
   Vectors ends(3);
   world.run([&, mode = mode, codec = codec, goes_on = goes_on](int rank, Group&) {
-    std::vector<float> x(kSize);
-    const auto sync = made(world, rank, mode, codec, x);
+    std::vector<float> x(kFew);
+    const auto sync = synchroniser_of(world, rank, mode, codec, x);
     for (int step = 0; step < 24; ++step) {
       if (step == 3 && rank == 1) x[7] = std::numeric_limits<float>::quiet_NaN();
       const Status status = descend(*sync, x, rank);
@@ -238,11 +227,11 @@ TEST(Scaffold, StepsWithARateOfZeroTeachNothing) {
   Ranks world(2);
   world.start();
   world.run([&](int rank, Group&) {
-    std::vector<float> x(kSize);
-    const auto sync = made(world, rank, "scaffold:period=2", "none", x);
+    std::vector<float> x(kFew);
+    const auto sync = synchroniser_of(world, rank, "scaffold:period=2", "none", x);
     for (const double lr : {0.0, 0.0, 0.0, 0.1}) ASSERT_DONE(descend(*sync, x, rank, lr));
     for (int step = 0; step < 120; ++step) ASSERT_DONE(descend(*sync, x, rank));
-    for (std::size_t i = 0; i < kSize; ++i) EXPECT_NEAR(x[i], centre(0, i) + 0.15, 1e-3);
+    for (std::size_t i = 0; i < kFew; ++i) EXPECT_NEAR(x[i], centre(0, i) + 0.15, 1e-3);
     for (const double lr : {-1.0, std::nan("")}) {
       const Status status = descend(*sync, x, rank, lr);
       ASSERT_FALSE(status.ok());
@@ -264,8 +253,8 @@ TEST(ShardService, APushOfAnotherLengthIsAnError) {
         while (group.broken().empty()) std::this_thread::yield();
         return;
       }
-      const std::vector<float> x(kSize);
-      ShardService service(world.group(0), codec_of("none"), mode, kSize,
+      const std::vector<float> x(kFew);
+      ShardService service(world.group(0), codec_of("none"), mode, kFew,
                            fresh_shard(mode, {{0}, {1}}, x, 0));
       while (group.broken().empty()) std::this_thread::yield();
       EXPECT_NE(group.broken().find("pushes"), std::string::npos) << group.broken();
