@@ -5,12 +5,10 @@
 namespace weft {
 namespace {
 
-const char* const kRank0 =
-    R"({"rank":0,"parameters":8,"warm_up":1,"loss":[4,2,1],"end_s":[1,2,5],)"
-    R"("common":[true,true,true],"sent_bytes":200})";
-const char* const kRank1 =
-    R"({"rank":1,"parameters":8,"warm_up":1,"loss":[6,2,3],"end_s":[1,3,4],)"
-    R"("common":[true,false,true],"sent_bytes":400})";
+const char* const kRank0 = R"({"rank":0,"parameters":8,"warm_up":1,"loss":[4,2,1],"end_s":[1,2,5],)"
+                           R"("common":[true,true,true],"sent_bytes":200})";
+const char* const kRank1 = R"({"rank":1,"parameters":8,"warm_up":1,"loss":[6,2,3],"end_s":[1,3,4],)"
+                           R"("common":[true,false,true],"sent_bytes":400})";
 
 TEST(TrainingRows, RanksBecomeOneRun) {
   const auto run = read_training(std::string("a warning\n") + kRank0 + "\n" + kRank1 + "\n", 2);
@@ -22,14 +20,6 @@ TEST(TrainingRows, RanksBecomeOneRun) {
   // The second step was with parameters that differed.
   EXPECT_EQ(time_to_loss(*run, 2.5), 5);
   EXPECT_EQ(time_to_loss(*run, 1.5), std::nullopt);
-}
-
-TEST(TrainingRows, ASharedInterfaceCountsEverybody) {
-  std::string line = kRank0;
-  line.replace(line.find("false,\"sent"), 5, "true");
-  const auto run = read_training(line, 1);
-  ASSERT_TRUE(run.ok());
-  EXPECT_DOUBLE_EQ(run->bytes_per_step, 100);
 }
 
 TEST(TrainingRows, TheLossThatAllReached) {

@@ -29,6 +29,13 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostJobsAtOnce = 10'000;  // members of one array
 constexpr std::uint64_t kLogPart = 1 << 20;
 
+// What was measured of the job, where the request has it.
+Status take_profile(const Json& body, const JobSpec& job, Submission& submission) {
+  if (!body.contains("profile")) return {};
+  const auto profile = profile_from_json(body.at("profile"));
+  return profile.ok() ? apply_profile(*profile, job, submission) : profile.error();
+}
+
 Result<std::string> fresh_uuid() {
   const auto nonce = runtime::fresh_nonce();
   if (!nonce.ok()) return nonce.error();
@@ -173,11 +180,8 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
     if (!submission.ok()) {
       return answer(error_answer(400, submission.error().what, submission.error().hint));
     }
-    if (body.contains("profile")) {
-      const auto profile = profile_from_json(body.at("profile"));
-      const Status applied =
-          profile.ok() ? apply_profile(*profile, member, *submission) : profile.error();
-      if (!applied.ok()) return answer(error_answer(400, "profile: " + applied.error().what));
+    if (const Status taken = take_profile(body, member, *submission); !taken.ok()) {
+      return answer(error_answer(400, "profile: " + taken.error().what));
     }
     const auto uuid = fresh_uuid();
     if (!uuid.ok()) return answer(error_answer(500, uuid.error().what));
@@ -196,9 +200,8 @@ void submit_job(ApiParts& parts, const ApiCall& call) {
     made.push_back({{"uuid", *uuid}, {"name", member.name}});
   }
   if (dry_run.get<bool>()) {
-    const Menu& menu = *records.front().event.submission->menu;
-    const Json rows = menu_view(menu, members.front(), parts.cluster);
-    return answer(json_answer(200, {{"valid", true}, {"menu", rows}}));
+    const Json menu = menu_view(*records[0].event.submission->menu, members[0], parts.cluster);
+    return answer(json_answer(200, {{"valid", true}, {"menu", menu}}));
   }
   post_all(parts, std::move(records), {{"jobs", made}}, answer);
 }

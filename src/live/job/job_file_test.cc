@@ -164,13 +164,6 @@ TEST(JobFile, RefusesWithLineValueAndLimit) {
       {"both topologies", "run: x\ntopology: {required: rack, preferred: node}\n", "one of them"},
       {"a codec's typo", "run: x\ncodec: [none, int88]\n", "train.yaml:2: codec.1 is 'int88'"},
       {"a mode's typo", "run: x\nsync: bspp\n", "train.yaml:2: sync is 'bspp'"},
-      {"auto beside others", "run: x\ncodec: [none, auto]\n", "codec.1 is auto beside others"},
-      {"auto's mode", "run: x\ncodec: auto\nsync: diloco\n", "goes with sync bsp or auto"},
-      {"a mode alone", "run: x\nsync: auto\n", "sync is auto, but codec is not"},
-      {"half a model", "run: x\ncodec: auto\nmodel: {parameters: 25e6}\n",
-       "model must have parameters and compute"},
-      {"a model for nothing", "run: x\nmodel: {parameters: 1, compute: 1s}\n",
-       "model is for codec: auto"},
       {"an array that repeats", "run: x\narray: 1-3,2\n", "has the index 2 twice"},
       {"a huge array", "run: x\narray: 0-20000\n", "more than 10000 members"},
       {"a dependency on nothing", "run: x\ndepends_on: [a, {when: ok}]\n",
@@ -195,6 +188,21 @@ TEST(JobFile, RefusesWithLineValueAndLimit) {
        "min_workers: 1\nmax_workers: 99\n",
        "16 sizes, 1 types and 18 pairs of sync and codec, which makes 288 configurations"},
       {"the same key twice", "run: x\nrun: y\n", "twice"},
+  };
+  for (const BadCase& c : cases) {
+    EXPECT_THAT(read_bad(c.text), HasSubstr(c.want)) << c.what;
+  }
+}
+
+TEST(JobFile, RefusesWhatAutoDoesNotGoWith) {
+  const std::vector<BadCase> cases = {
+      {"auto beside others", "run: x\ncodec: [none, auto]\n", "codec.1 is auto beside others"},
+      {"auto's mode", "run: x\ncodec: auto\nsync: diloco\n", "goes with sync bsp or auto"},
+      {"a mode alone", "run: x\nsync: auto\n", "sync is auto, but codec is not"},
+      {"half a model", "run: x\ncodec: auto\nmodel: {parameters: 25e6}\n",
+       "model must have parameters and compute"},
+      {"a model for nothing", "run: x\nmodel: {parameters: 1, compute: 1s}\n",
+       "model is for codec: auto"},
   };
   for (const BadCase& c : cases) {
     EXPECT_THAT(read_bad(c.text), HasSubstr(c.want)) << c.what;

@@ -169,7 +169,7 @@ TEST(Submission, TheCostModelFillsTheMenuOfAJobThatSaysWhatItTrains) {
   ASSERT_NE(plain, menu.end());
   EXPECT_LT(plain->rate, 0.2) << "6 s on the wire for 0.4 s of computing";
   EXPECT_EQ(plain->efficiency, 1);
-  EXPECT_DOUBLE_EQ(plain->seconds_per_step, 0.4);
+  EXPECT_NEAR(plain->seconds_per_step, 0.4, 1e-9);
   EXPECT_EQ(plain->traffic.bytes_per_step, 100'000'000);
   for (const Configuration& c : menu) {
     EXPECT_LE(c.traffic.bytes_per_step, plain->traffic.bytes_per_step) << c.codec;
