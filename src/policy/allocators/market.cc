@@ -134,8 +134,8 @@ class Market {
   Seconds longest_ = 0;
 };
 
-void explain(Draft& draft, const Place& place, const std::vector<Choice>& choices,
-             Seconds round_end) {
+void explain_market(Draft& draft, const Place& place, const std::vector<Choice>& choices,
+                    Seconds round_end) {
   const JobState* const job = to_explain(draft.state());
   if (job == nullptr) return;
   std::uint32_t ahead = 0;
@@ -167,7 +167,7 @@ void MarketPolicy::decide(Draft& draft, const Change& change, PolicyMemory& memo
     PlanWalk walk(draft, *place_, choices, [&](const JobState&) { return round_over; });
     for (const Choice& choice : choices) walk.give(choice);
     if (state.waiting > 0) draft.wake_at(round_end);
-    explain(draft, *place_, choices, round_end);
+    explain_market(draft, *place_, choices, round_end);
   }
   PlanWalk::wake_for_held_back(draft);
 }

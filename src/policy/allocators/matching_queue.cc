@@ -57,8 +57,8 @@ MatchingWindow make_matching_window(const State& state, std::uint32_t most) {
 }
 
 // `types`: what the jobs of the window were matched with; empty: nothing was free to match.
-void explain(Draft& draft, const Place& place, const std::vector<JobId>& window,
-             const std::vector<TypeId>& types) {
+void explain_match(Draft& draft, const Place& place, const std::vector<JobId>& window,
+                   const std::vector<TypeId>& types) {
   const State& state = draft.state();
   const JobState* const job = to_explain(state);
   if (job == nullptr) return;
@@ -85,11 +85,11 @@ void MatchingPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
       draft.wake_at(job.held_back_until);
     }
   }
-  if (state.ledger.free_whole_total() == 0) return explain(draft, place_, {}, {});
+  if (state.ledger.free_whole_total() == 0) return explain_match(draft, place_, {}, {});
   const MatchingWindow window = make_matching_window(state, options_.window);
   if (window.jobs.empty()) {
     start_something_if_idle(draft);
-    return explain(draft, place_, {}, {});
+    return explain_match(draft, place_, {}, {});
   }
   const std::vector<MachineSlot> slots = allox_schedule(window.times, window.machines);
   std::vector<size_t> order(window.jobs.size());
@@ -110,7 +110,7 @@ void MatchingPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
   start_something_if_idle(draft);
   std::vector<TypeId> types;
   for (const MachineSlot& slot : slots) types.push_back(static_cast<TypeId>(slot.type));
-  explain(draft, place_, window.jobs, types);
+  explain_match(draft, place_, window.jobs, types);
 }
 
 }  // namespace weft
