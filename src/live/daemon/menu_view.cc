@@ -21,10 +21,7 @@ std::string source_of(const Configuration& c, const JobSpec& job) {
   const auto codec = codec::make_codec(c.codec);
   const auto mode = sync::parse_mode(c.sync);
   if (!codec.ok() || !mode.ok()) return "";
-  std::optional<bool> adaptive;
-  if (job.model.optimizer != Optimizer::kUnknown) {
-    adaptive = job.model.optimizer == Optimizer::kAdam;
-  }
+  const std::optional<bool> adaptive = job.model.adaptive();
   const auto of_codec = codec::codec_efficiency(**codec, adaptive);
   const auto of_mode = sync::sync_efficiency(*mode, c.devices, adaptive);
   if (!of_codec || !of_mode) return "";

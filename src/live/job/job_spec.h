@@ -130,6 +130,11 @@ struct ModelRule {
   Seconds compute = 0;    // of a rank in a step
   Optimizer optimizer = Optimizer::kUnknown;
   bool operator==(const ModelRule&) const = default;
+  // As in codec/efficiency.h; nothing: not known.
+  std::optional<bool> adaptive() const {
+    if (optimizer == Optimizer::kUnknown) return std::nullopt;
+    return optimizer == Optimizer::kAdam;
+  }
 };
 
 // How the size of an elastic job changes: by a checkpoint and a restart, or rank by rank.

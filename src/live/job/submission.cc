@@ -116,8 +116,8 @@ Configuration sized(const JobSpec& job, const DevicePart& part, std::uint32_t de
 // more than so many are looked at.
 runtime::GroupShape shape_of(const JobSpec& job, const Cluster& cluster, std::uint32_t devices) {
   constexpr std::uint32_t kMostRanks = 32, kMostOnNode = 16;
-  const std::uint32_t per_worker = std::max(1U, job.devices_per_node() / job.ranks_per_node());
-  const std::uint32_t ranks = std::max(1U, devices / per_worker);
+  // Ranks may have several devices each, or several of them one.
+  const std::uint32_t ranks = std::max(1U, devices * job.ranks_per_node() / job.devices_per_node());
   const std::uint32_t on_node = std::min(ranks, job.ranks_per_node());
   const std::uint32_t looked_at = std::min(on_node, kMostOnNode);
   const std::uint32_t hosts = std::min((ranks + on_node - 1) / on_node, kMostRanks / looked_at);
@@ -142,7 +142,6 @@ double worth(const Configuration& c) { return c.rate * c.efficiency; }
 // predictions err. Ranks of one node exchange plain values.
 void add_modelled(const JobSpec& job, const Cluster& cluster, Configuration plain, std::size_t most,
                   std::vector<Configuration>& menu) {
-  constexpr double kWorthwhile = 0.9;
   plain.codec = "none";
   plain.sync = "bsp";
   plain.seconds_per_step = job.model.compute;
@@ -152,9 +151,7 @@ void add_modelled(const JobSpec& job, const Cluster& cluster, Configuration plai
   const runtime::GroupShape shape = shape_of(job, cluster, plain.devices);
   runtime::ModelStep step{bytes, job.model.compute};
   if (!job.automatic_sync()) step.modes = {"bsp"};
-  if (job.model.optimizer != Optimizer::kUnknown) {
-    step.adaptive = job.model.optimizer == Optimizer::kAdam;
-  }
+  step.adaptive = job.model.adaptive();
   if (!shape.one_host) {
     const auto filled = runtime::codec_menu(plain, step, shape);
     CHECK(filled.ok());  // of modes and codecs that are built in
@@ -167,7 +164,7 @@ void add_modelled(const JobSpec& job, const Cluster& cluster, Configuration plai
         found.push_back(*c);
       }
     }
-    if (found.size() > 1 && worth(found.front()) < kWorthwhile * worth(found[1])) {
+    if (found.size() > 1 && worth(found.front()) < runtime::kWorthCoding * worth(found[1])) {
       std::stable_sort(found.begin(), found.end(),
                        [](const auto& a, const auto& b) { return worth(a) > worth(b); });
     }

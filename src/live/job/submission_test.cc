@@ -198,6 +198,15 @@ TEST(Submission, OnFastLinksAndOnOneNodePlainValuesComeFirst) {
   EXPECT_NE(labels_of(submit(job, fast)).front(), "bsp/none");
 }
 
+TEST(Submission, RanksThatShareADeviceAreOnAsManyNodesAsTheirDevices) {
+  JobSpec job = job_of("A100:1", 4);
+  job.workers_per_node = 4;
+  job.codec = {"auto"};
+  job.model = {25e6, 0.4, Optimizer::kSgd};
+  job.bandwidth.limit = 25e6;
+  EXPECT_NE(labels_of(submit(job)).front(), "bsp/none");
+}
+
 TEST(Submission, MenusOfManySizesAndTypesStayWithinTheirLimit) {
   JobSpec job = job_of("A100:2", 2);
   job.codec = job.sync = {"auto"};

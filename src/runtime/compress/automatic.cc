@@ -10,14 +10,12 @@
 #include "base/stopwatch.h"
 #include "codec/codecs.h"
 #include "codec/efficiency.h"
+#include "runtime/compress/codec_menu.h"
 #include "sync/cost.h"
 #include "sync/mode.h"
 
 namespace weft::runtime {
 namespace {
-
-// Predictions err by about as much: what promises less stays plain.
-constexpr double kWorthCoding = 0.9;
 
 Result<CodecOffer> offer_of(const CodingSpeed& speed, const AutomaticQuestion& question) {
   auto codec = codec::make_codec(speed.codec);

@@ -10,6 +10,10 @@
 
 namespace weft::runtime {
 
+// Of plain training's seconds per progress, at most to be promised by what takes its place:
+// predictions err by about as much as is missing.
+inline constexpr double kWorthCoding = 0.9;
+
 // What is known of a model before it trains.
 struct ModelStep {
   double gradient_bytes = 0;            // of float32, all of them
