@@ -15,7 +15,7 @@ namespace {
 
 // What is read or written of one connection before the others have their turn.
 constexpr std::size_t kTurnBytes = 2 << 20;
-constexpr Seconds kLinger = 2;
+constexpr Seconds kLinger = 2;  // of a finished connection through which nothing flows
 constexpr std::size_t kLeastLowWater = 16 << 10, kMostLowWater = 128 << 10;
 
 End end_of(int code) {
@@ -169,6 +169,7 @@ void Connection::flush() {
     queued_bytes_ -= static_cast<std::size_t>(sent);
     turn += static_cast<std::size_t>(sent);
   }
+  if (finishing_ && turn > 0) linger_anew();
   if (finishing_ && queue_.empty()) shutdown(descriptor_, SHUT_WR);
   watch();
 }
@@ -302,11 +303,13 @@ void Connection::finish() {
 }
 
 void Connection::linger() {
-  // Closed with unread bytes, the kernel would reset the connection and lose what is on its way, so
-  // the other side closes first.
-  set_timer(kLinger, &Connection::close_now);
+  linger_anew();
   flush();
 }
+
+// Closed with unread bytes, the kernel would reset the connection and lose what is on its way, so
+// the other side closes first.
+void Connection::linger_anew() { set_timer(kLinger, &Connection::close_now); }
 
 void Connection::fail(End end, const std::string& reason) {
   if (state_ == State::kClosed) return;

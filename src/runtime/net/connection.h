@@ -73,7 +73,8 @@ class Connection : public std::enable_shared_from_this<Connection>, private Fram
 
   // From any thread. No event is called afterwards; what is queued is lost.
   void close();
-  // From any thread: closes when everything queued was given to the kernel.
+  // From any thread: closes when everything queued was given to the kernel, or when the other side
+  // took nothing of it for two seconds.
   void finish();
   // Ends the connection with an event, for a user who does not like a frame.
   void fail(End end, const std::string& reason);
@@ -107,6 +108,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Fram
   void read_turn();
   void set_low_water();
   void linger();
+  void linger_anew();
   bool connected_to_itself() const;
   void push_frame(std::uint16_t kind, std::span<const Piece> pieces);
   void push_plain(const std::string& bytes);

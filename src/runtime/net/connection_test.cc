@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "base/stopwatch.h"
 #include "runtime/net/connection_testing.h"
 
@@ -247,6 +249,32 @@ TEST_F(ConnectionTest, FinishWritesWhatIsQueuedFirst) {
   EXPECT_TRUE(log_.lines().empty() || log_.lines() == std::vector<std::string>{"open"});
 }
 
+TEST_F(ConnectionTest, FinishWaitsAsLongAsTheOtherSideTakesSomething) {
+  TestListener server(theirs_);
+  const auto connection = connect(server.where(), ours_);
+  ASSERT_TRUE(server.log.wait("accepted client"));
+  bool slow = true;  // on the server's thread: after each frame it stops reading
+  const auto read_on = [&] { server.accepted[0]->pause_reading(false); };
+  server.reactor->call([&] {
+    Connection::Events events = server.log.events();
+    events.on_frame = [&, log = events.on_frame](std::uint16_t kind, ByteView body) {
+      log(kind, body);
+      if (slow) server.accepted[0]->pause_reading(true);
+    };
+    server.accepted[0]->set_events(events);
+  });
+  for (int i = 0; i < 64; ++i) connection->send(1, std::string(1 << 20, 'x'));
+  connection->send(2, "goodbye");
+  connection->finish();
+  for (int turn = 0; turn < 4; ++turn) {  // longer in all than it waits for nothing
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    EXPECT_GT(connection->queued_bytes(), 0U) << "all was taken, or given up";
+    server.reactor->call(read_on);
+  }
+  server.reactor->call([&] { slow = false, read_on(); });
+  EXPECT_TRUE(server.log.wait("2: goodbye"));
+}
+
 TEST_F(ConnectionTest, CloseFromWithinAnEventIsSafe) {
   TestListener server(theirs_);
   Log log;
@@ -263,7 +291,8 @@ TEST_F(ConnectionTest, CloseFromWithinAnEventIsSafe) {
   });
   for (int i = 0; i < 3; ++i) connection->send(7, "x");
   EXPECT_TRUE(log.wait(captured));
-  EXPECT_TRUE(server.log.wait("closed by the other side") || server.log.has("reset"));
+  EXPECT_TRUE(eventually(
+      [&] { return server.log.has("closed by the other side") || server.log.has("reset"); }));
   EXPECT_EQ(log.lines().size(), 2U) << "events after close()";
 }
 
