@@ -81,6 +81,25 @@ class Gpt:
         return (guesses == self.windows[:, -1]).float().mean().item()
 
 
+class Perceptron:
+    """That of `weft bench training`: four layers learn random answers to two examples of each of four ranks, so that
+    ranks want different things. Not judged."""
+
+    examples = batch = 8
+    own = True  # ranks keep their examples
+    rates = {"sgd": 1.0, "momentum": 0.1, "adamw": 1e-4}
+
+    def __init__(self):
+        from weft.training_bench import make_model
+
+        self.model = lambda: make_model(2500)
+        data = torch.Generator().manual_seed(1000)
+        self.inputs, self.targets = (torch.randn(8, 2500, generator=data) for _ in range(2))
+
+    def loss(self, model, chosen):
+        return nn.functional.mse_loss(model(self.inputs[chosen]), self.targets[chosen])
+
+
 TASKS = {"digits": Digits, "gpt": Gpt}
 
 

@@ -202,6 +202,7 @@ void define_training(py::module_& module) {
            py::arg("lr"), Release())
       .def("after_step", &TrainingSync::after_step, py::arg("loss"), py::arg("lr"), Release())
       .def("will_meet", &TrainingSync::will_meet, Release())
+      .def("leave", &TrainingSync::leave, Release())
       .def("finish", &TrainingSync::finish, Release())
       .def("save", [](TrainingSync& self) { return py::bytes(self.save()); })
       .def("restore", &TrainingSync::restore, py::arg("saved"), Release())
@@ -235,17 +236,24 @@ void define_choice(py::module_& module) {
              py::arg("ranks"), py::call_guard<py::gil_scoped_release>());
   module.def(
       "choose",
-      [](TorchBackend& group, const std::vector<std::pair<double, double>>& buckets,
+      [](TorchBackend& group,
+         const std::vector<std::tuple<double, double, Compressor::Matrices>>& buckets,
          double compute_s,
          const std::vector<std::tuple<std::string, CodingSeconds, double>>& codecs,
          const std::vector<std::string>& modes, std::optional<bool> adaptive) {
-        TrainingStep step{{}, compute_s};
-        for (const auto& [bytes, ready_s] : buckets) step.buckets.push_back({bytes, ready_s});
-        std::vector<runtime::CodingSpeed> speeds;
-        for (const auto& [codec, value, slower] : codecs) {
-          speeds.push_back({codec, {value[0], value[1], value[2]}, slower});
+        runtime::AutomaticQuestion question;
+        question.step.compute_s = compute_s;
+        for (const auto& [bytes, ready_s, matrices] : buckets) {
+          question.step.buckets.push_back({bytes, ready_s});
+          auto& held = question.matrices.emplace_back();
+          for (const auto& [from, rows, cols] : matrices) held.push_back({from, rows, cols});
         }
-        return choose(group, step, speeds, modes, adaptive);
+        for (const auto& [codec, value, slower] : codecs) {
+          question.codecs.push_back({codec, {value[0], value[1], value[2]}, slower});
+        }
+        question.modes = modes;
+        question.adaptive = adaptive;
+        return choose(group, std::move(question));
       },
       py::arg("group"), py::arg("buckets"), py::arg("compute_s"), py::arg("codecs"),
       py::arg("modes"), py::arg("adaptive"), py::call_guard<py::gil_scoped_release>());

@@ -103,6 +103,7 @@ void TrainingSync::before_step(const at::Tensor& gradient, double loss, double l
 }
 void TrainingSync::after_step(double loss, double lr) { check(sync_->after_step(loss, lr)); }
 void TrainingSync::will_meet() { check(sync_->will_meet()); }
+void TrainingSync::leave() { check(sync_->leave()); }
 void TrainingSync::finish() { check(sync_->finish()); }
 void TrainingSync::restore(const std::vector<std::string>& saved) { check(sync_->restore(saved)); }
 
@@ -154,18 +155,16 @@ std::vector<CodingSeconds> coding_speeds(const std::vector<std::string>& codecs,
   return speeds;
 }
 
-std::string choose(TorchBackend& backend, const TrainingStep& step,
-                   const std::vector<runtime::CodingSpeed>& codecs,
-                   const std::vector<std::string>& modes, std::optional<bool> adaptive) {
+std::string choose(TorchBackend& backend, runtime::AutomaticQuestion question) {
   const runtime::Group& group = backend.group();
   const runtime::ChooserClock clock(
       [&](collective::Operation operation, double bytes) {
         return group.explain(static_cast<runtime::Operation>(operation),
                              static_cast<std::uint64_t>(bytes));
       },
-      group.size(), 1);
-  const auto answer =
-      runtime::choose_automatically({step, group.size(), codecs, modes, adaptive}, clock);
+      group.size(), group.per_host());
+  question.ranks = group.size();
+  const auto answer = runtime::choose_automatically(question, clock);
   if (!answer.ok()) throw std::invalid_argument(answer.error().text());
   return runtime::to_json(*answer);
 }

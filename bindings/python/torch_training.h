@@ -58,6 +58,7 @@ class TrainingSync {
   void before_step(const at::Tensor& gradient, double loss, double lr);
   void after_step(double loss, double lr);
   void will_meet();
+  void leave();
   void finish();
   std::string save() { return sync_->save(); }
   void restore(const std::vector<std::string>& saved);
@@ -98,9 +99,7 @@ std::vector<std::uint32_t> balance_batch(const std::vector<double>& speeds, std:
 using CodingSeconds = std::array<double, 3>;
 std::vector<CodingSeconds> coding_speeds(const std::vector<std::string>& codecs, std::size_t values,
                                          int ranks);
-std::string choose(TorchBackend& group, const TrainingStep& step,
-                   const std::vector<runtime::CodingSpeed>& codecs,
-                   const std::vector<std::string>& modes, std::optional<bool> adaptive);
+std::string choose(TorchBackend& group, runtime::AutomaticQuestion question);
 
 // What every rank has, by rank.
 std::vector<std::string> gather_texts(TorchBackend& group, const std::string& own);

@@ -59,6 +59,11 @@ class Codec {
   // Bytes that stand for `size` values on the wire, once, as expected for a late step: an estimate
   // where the data decide.
   virtual double wire_bytes(std::size_t size) const = 0;
+  // The same where it is known which matrices the values hold (Place::matrices).
+  virtual double shaped_bytes(std::size_t size, const std::vector<MatrixPlace>& matrices) const {
+    (void)matrices;
+    return wire_bytes(size);
+  }
   // Whether all it remembers is a residual, and what it soon learns anew: then the residual may be
   // added to the gradients of another codec, and nothing is lost (runtime/compress).
   virtual bool movable() const { return true; }

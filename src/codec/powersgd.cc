@@ -230,6 +230,15 @@ class PowerSgd : public LinearCodec {
     const MatrixShape shape = shape_of(size);
     return 4 * static_cast<double>(shape.rank == 0 ? size : (shape.rows + shape.cols) * shape.rank);
   }
+  double shaped_bytes(std::size_t size, const std::vector<MatrixPlace>& matrices) const override {
+    if (matrices.empty()) return wire_bytes(size);
+    auto sent = static_cast<double>(size);
+    for (const MatrixPlace& m : matrices) {
+      if (!worthwhile(m.rows, m.cols)) continue;
+      sent -= static_cast<double>(m.rows * m.cols) - static_cast<double>((m.rows + m.cols) * rank_);
+    }
+    return 4 * sent;
+  }
   Result<std::unique_ptr<LinearRun>> begin(std::span<const float> values,
                                            CodecState& state) const override {
     CHECK(state.codec == text() && values.size() == state.size);

@@ -152,6 +152,8 @@ class Group {
   // links: sums have the same bits on all ranks, but not in every run. All ranks call it between
   // the same two operations.
   virtual void let_order_vary() = 0;
+  // Ranks on each host, where all hosts have as many and their ranks stand in a row; else 1.
+  virtual int per_host() const = 0;
   // The algorithm that such an operation on `bytes` of float32 in all takes, and what was
   // considered (chooser.h).
   virtual Choice explain(Operation operation, std::uint64_t bytes) const = 0;

@@ -89,6 +89,7 @@ class LiveGroup : public Group {
   LinkSpeeds links() const override { return shape().links; }
   Status measure_links_again() override { return id_ == 0 ? learn_links() : Status{}; }
   void let_order_vary() override;
+  int per_host() const override { return shape().per_host; }
   Choice explain(Operation operation, std::uint64_t bytes) const override;
   std::string broken() const override { return job_->engine().broken(id_); }
   std::vector<int> lost_seats() const override { return job_->lost_seats(); }

@@ -62,9 +62,11 @@ namespace {
 // Steps of bsp to a loss over steps of this mode to the same loss, 4 ranks (docs/sync.md).
 struct LocalRow {
   std::uint32_t period;
-  double sgd, adaptive;
+  std::optional<double> sgd;
+  double adaptive;
 };
-constexpr LocalRow kLocalRows[] = {{4, 0.47, 0.79}, {8, 0.35, 0.73}};
+constexpr LocalRow kLocalRows[] = {
+    {2, 0.98, 0.82}, {4, 0.47, 0.82}, {8, 0.35, 0.77}, {16, {}, 0.72}, {32, {}, 0.62}};
 
 std::optional<SyncEfficiency> local_efficiency(const Mode& mode, std::optional<bool> adaptive) {
   if (mode_text(mode) != mode_text(*parse_mode(fmt::format("local:period={}", mode.period)))) {
@@ -72,8 +74,9 @@ std::optional<SyncEfficiency> local_efficiency(const Mode& mode, std::optional<b
   }
   for (const LocalRow& row : kLocalRows) {
     if (row.period != mode.period) continue;
+    if (!row.sgd && !adaptive.value_or(false)) return std::nullopt;
     const bool adam = adaptive.value_or(row.adaptive < row.sgd);
-    return SyncEfficiency{adam ? row.adaptive : row.sgd,
+    return SyncEfficiency{adam ? row.adaptive : *row.sgd,
                           adam ? "measured: a digits classifier with AdamW"
                                : "measured: a perceptron of 4 layers with SGD"};
   }

@@ -61,9 +61,12 @@ TEST(SyncEfficiency, IsStatedOnlyWithASource) {
   EXPECT_FALSE(sync_efficiency(mode("diloco:period=501"), 8).has_value());
   EXPECT_FALSE(sync_efficiency(mode("diloco:codec=int4"), 8).has_value());
   EXPECT_FALSE(sync_efficiency(mode("asp"), 8).has_value());
-  EXPECT_EQ(sync_efficiency(mode("local:period=4"), 4, true)->value, 0.79);
+  EXPECT_EQ(sync_efficiency(mode("local:period=4"), 4, true)->value, 0.82);
   EXPECT_EQ(sync_efficiency(mode("local:period=4"), 4, false)->value, 0.47);
   EXPECT_EQ(sync_efficiency(mode("local:period=4"), 4)->value, 0.47);
+  EXPECT_EQ(sync_efficiency(mode("local:period=16"), 4, true)->value, 0.72);
+  EXPECT_FALSE(sync_efficiency(mode("local:period=16"), 4, false).has_value());
+  EXPECT_FALSE(sync_efficiency(mode("local:period=16"), 4).has_value());
   EXPECT_FALSE(sync_efficiency(mode("local:period=5"), 4).has_value());
   EXPECT_FALSE(sync_efficiency(mode("local:period=4,codec=int8"), 4).has_value());
   for (const ModeHelp& help : list_modes()) {

@@ -1,5 +1,6 @@
 """weft.torch.wrap(model, codec="auto")."""
 
+import contextlib
 import json
 import os
 import tempfile
@@ -7,6 +8,7 @@ import time
 import unittest
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from ranks import run
@@ -56,7 +58,7 @@ def slow_links(rank, size, sync, steps):
     answer = _torch.choose
 
     def slow(group, buckets, compute_s, codecs, modes, adaptive):
-        bigger = [(2e5 * size_, ready) for size_, ready in buckets]
+        bigger = [(2e5 * size_, ready, []) for size_, ready, _ in buckets]
         text = answer(group, bigger, compute_s, [(c, [0.0] * 3, 1.0) for c, _, _ in codecs[:4]], modes,
                       adaptive)
         if len(modes) == 1:
@@ -114,6 +116,92 @@ def disappointed(rank, size, resumed):
         return used, wrapped.explain()["decisions"]
     finally:
         weft.auto._native.choose = answer
+
+
+@contextlib.contextmanager
+def told(script):
+    """The choice is what script(answer so far) says, (mode, codec), and promises much; ranks seem to be on hosts of
+    their own."""
+    import weft.auto
+    from weft import _torch
+
+    choose, place = _torch.choose, weft.auto.place
+    seen = []
+
+    def promises(*arguments):
+        answer = json.loads(choose(*arguments))
+        mode, codec = script(seen)
+        seen.append(mode)
+        answer.update(mode=mode, codecs=[codec])
+        answer["predicted"].update(codec=codec, sync=mode, efficiency=1.0, progress_s=0.0)
+        return json.dumps(answer)
+
+    weft.auto._native.choose = promises
+    weft.auto.place = lambda: str(dist.get_rank())
+    try:
+        yield
+    finally:
+        weft.auto._native.choose, weft.auto.place = choose, place
+
+
+def momentum_model():
+    import weft.torch
+
+    model = model_of()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.5)
+    return weft.torch.wrap(model, "auto", "auto", optimizer), optimizer
+
+
+WAY = [("bsp", "none"), ("local:period=2", "int4"), ("local:period=4", "int8"), ("bsp", "int8"),
+       ("local:period=2", "none")]
+
+
+def to_and_fro(rank, size):
+    """(modes decided on, parameters, what the optimizer remembers after gradients were averaged again, losses, steps)"""
+    with told(lambda seen: WAY[min(len(seen), len(WAY) - 1)]):
+        wrapped, optimizer = momentum_model()
+        how = wrapped._how[0]
+        how._goes_back = lambda step_s: False
+        losses = train(wrapped, optimizer, rank, 3 + 3 * 2 + 3 * 4 + 1)
+        memory = flat_memory(optimizer)
+        losses += train(wrapped, optimizer, rank, 4 + 2 * 4)
+        wrapped.finish()
+        return ([(d["mode"], d["codecs"][0]) for d in wrapped.explain()["decisions"]], flat(wrapped), memory,
+                losses, wrapped.step)
+
+
+def flat_memory(optimizer):
+    held = [state["momentum_buffer"].reshape(-1) for state in optimizer.state.values()]
+    return torch.cat(held).tolist()
+
+
+def in_vain(rank, size):
+    """Modes decided on: averages of parameters are promised and prove to be slow."""
+    with told(lambda seen: ("local:period=2", "none") if seen else ("bsp", "none")):
+        wrapped, optimizer = momentum_model()
+        how = wrapped._how[0]
+        for _ in range(30):
+            if how._averaging:
+                time.sleep(0.03)
+            train(wrapped, optimizer, rank, 1)
+        return [d["mode"] for d in wrapped.explain()["decisions"]], flat(wrapped)
+
+
+def resumed(rank, size, path, load):
+    """(mode, losses): saved while parameters are averaged, loaded into a fresh model and into one that averages
+    otherwise."""
+    way = [("bsp", "none"), ("local:period=4", "int8")]
+    with told(lambda seen: way[min(len(seen), 1)]):
+        wrapped, optimizer = momentum_model()
+        train(wrapped, optimizer, rank, load)
+        if load != 9:
+            wrapped.load_state_dict(torch.load(path))
+        losses = train(wrapped, optimizer, rank, 8)
+        state = wrapped.state_dict()
+        if load == 9 and rank == 0:
+            torch.save(state, path)
+        wrapped.finish()
+        return wrapped.explain()["mode"], losses, flat(wrapped)
 
 
 def mass(rank, size):
@@ -216,6 +304,30 @@ class Auto(unittest.TestCase):
             self.assertEqual([d["mode"] for d in explained["decisions"]], ["bsp", "local:period=4"])
             self.assertEqual(parameters, results[0][1])
             self.assertLess(losses[-1], losses[0])
+
+    def test_the_period_changes_and_gradients_are_averaged_again(self):
+        results = run(to_and_fro, 2)
+        for modes, parameters, memory, losses, steps in results:
+            self.assertEqual(modes, WAY)
+            self.assertEqual(parameters, results[0][1])
+            self.assertEqual(memory, results[0][2])
+            self.assertLess(losses[-1], 0.8 * losses[0])
+            self.assertEqual(steps, 34)
+
+    def test_averages_of_parameters_that_prove_slower_are_left_for_good(self):
+        results = run(in_vain, 2)
+        for modes, parameters in results:
+            self.assertEqual(modes, ["bsp", "local:period=2", "bsp"])
+            self.assertEqual(parameters, results[0][1])
+
+    def test_a_state_saved_between_averages_of_parameters_goes_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "state.pt")
+            before = run(resumed, 3, path, 9)
+            for size, steps in (3, 0), (2, 0), (3, 5):
+                for mode, losses, _ in run(resumed, size, path, steps):
+                    self.assertEqual(mode, "local:period=4")
+                    self.assertLess(losses[-1], before[0][1][0])
 
     def test_nothing_is_lost_when_codecs_change_and_buckets_are_divided_anew(self):
         for lost, scale in run(mass, 3):

@@ -9,11 +9,12 @@ import json
 from typing import Any, Dict, List, Optional
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from weft import _torch as _native
 
-__all__ = ["agree", "copy_from_rank_0", "layout_of"]
+__all__ = ["agree", "copy_from_rank_0", "layout_of", "unite_memory"]
 
 
 def layout_of(model: nn.Module) -> List[str]:
@@ -65,6 +66,24 @@ def _problem(problems: List[Optional[str]]) -> str:
     if len(set(problems)) == 1:
         return str(problems[0])
     return "; ".join(f"rank {rank}: {text}" for rank, text in enumerate(problems) if text)
+
+
+def unite_memory(optimizer: torch.optim.Optimizer, group: Any) -> None:
+    """What ranks' optimizers remember becomes the mean of those that remember it, on all ranks, so that
+    the same gradients lead to the same parameters from then on. Every rank calls it."""
+    parameters = [p for one in optimizer.param_groups for p in one["params"]]
+    own = [{name: list(value.shape) for name, value in optimizer.state.get(p, {}).items()
+            if isinstance(value, torch.Tensor) and value.is_floating_point()} for p in parameters]
+    everyone = [json.loads(one) for one in _native.gather(group, json.dumps(own))]
+    for parameter, known in zip(parameters, zip(*everyone)):
+        for name in sorted({name for one in known for name in one}):
+            shape = next(one[name] for one in known if name in one)
+            held = optimizer.state[parameter].get(name)
+            if held is None:
+                held = torch.zeros(shape, dtype=parameter.dtype)
+                optimizer.state[parameter][name] = held
+            dist.all_reduce(held, group=group)
+            held.div_(sum(name in one for one in known))
 
 
 def _by_rank(values: List[str]) -> str:

@@ -4,7 +4,9 @@ Speeds are measured while training: those of links when the group was made, thos
 first step, compute time and when buckets become ready in the steps themselves. A cost model
 (``src/timing/compression``) says what a step would take with everything there is to choose from. Rank 0
 decides and tells the others. After 3, 8, 24 and 64 steps, then every 64, it looks again: where steps took
-longer or shorter than expected it believes what it saw, and links are measured anew now and then.
+longer or shorter than expected it believes what it saw, and links are measured anew now and then. Where
+parameters are averaged it does so after 3, 8 and 24 averages, then every 16: the period may change, and
+gradients may be averaged again.
 """
 
 import json
@@ -16,8 +18,9 @@ import torch
 from torch import nn
 
 from weft import _torch as _native
-from weft.gradients import Gradients
-from weft.measured import Watch, adaptive, bandwidths, place
+from weft.agreement import unite_memory
+from weft.gradients import Gradients, contents_of
+from weft.measured import Rounds, Watch, adaptive, bandwidths, place
 
 __all__ = ["AUTO", "Automatic"]
 
@@ -26,6 +29,7 @@ _LOG = logging.getLogger("weft.auto")
 
 _SAMPLE = 1 << 20  # values on which codecs are timed, unless the model has fewer
 _LOOKS, _LOOK_EVERY = (3, 8, 24), 64  # after so many steps, then every so many
+_ROUNDS_EVERY = 16  # the same of averages of parameters
 _SURPRISE = 0.3  # by which a step must differ from what was expected to change beliefs
 _BELIEVED = 4  # steps that must have been seen for that
 _SWITCH = 0.9  # of the seconds per progress that are measured, to be promised by another choice
@@ -58,10 +62,12 @@ class Automatic(Gradients):
         self._optimizer = optimizer
         self._make_parameters = parameters
         self._parameters: Any = None  # what averages parameters, once that was chosen
-        self._before = 0  # steps before that
+        self._averaging = False  # parameters, not gradients
+        self._rounds = self._since = 0  # averages of parameters: seen, and when this choice was made
         self._begin: Optional[float] = None
-        self._counted = -1  # passes at the begin of the step under way
-        self._watch = Watch()
+        self._counted = -1  # the step under way
+        self._watch: Any = Watch()
+        self._buckets: Any = None  # bytes, when ready and matrices, and compute time, as last seen
         # Coding, by codec: before, between and after the exchanges.
         self._value_s: List[List[float]] = []
         self._slower = {codec: 1.0 for codec in _native.AUTOMATIC_CODECS}
@@ -78,11 +84,11 @@ class Automatic(Gradients):
 
     @property
     def step(self) -> int:
-        return self._before + self._parameters.step if self._parameters else self._hook.passes
+        return self._hook.passes + (self._parameters.step if self._parameters else 0)
 
     @property
     def rounds(self) -> int:
-        return self._before + self._parameters.rounds if self._parameters else self._hook.passes
+        return self._hook.passes + (self._parameters.rounds if self._parameters else 0)
 
     def explain(self) -> Dict[str, Any]:
         return {**self._answer, "links": self._links, "measured": self._measured,
@@ -100,7 +106,7 @@ class Automatic(Gradients):
 
     def save(self) -> List[bytes]:
         head: Dict[str, Any] = {"mode": self._answer.get("mode", "bsp"), "slower": self._slower}
-        if self._parameters:
+        if self._averaging:
             head["codec"] = self._answer["codecs"][0]
             blobs = [self._parameters.state()]
         else:
@@ -120,14 +126,14 @@ class Automatic(Gradients):
         if head["mode"] != "bsp":
             if head["mode"] not in self._modes:
                 raise ValueError(f"state_dict was made with sync '{head['mode']}', not 'bsp'")
-            if not self._parameters:
-                self._answer = {"mode": head["mode"], "codecs": [head["codec"]],
-                                "reason": "as in the state that was loaded"}
-                self._average_parameters()
+            self._rest()
+            self._answer = {"mode": head["mode"], "codecs": [head["codec"]],
+                            "reason": "as in the state that was loaded"}
+            self._average_parameters()
             self._parameters.restore([one[0] for one in blobs])
+            self._rounds = self._since = self._parameters.rounds
             return
-        if self._parameters:
-            raise ValueError("state_dict was made with sync 'bsp', but parameters are averaged now")
+        self._rest()
         hook = self._hook
         hook.codec, hook.codecs = head["codec"], head["codecs"]
         if head["held"]:
@@ -140,24 +146,33 @@ class Automatic(Gradients):
     # -- steps
 
     def _forward(self, *args: Any, **kwargs: Any) -> Any:
-        if self._parameters:
-            return self.model(*args, **kwargs)
-        if torch.is_grad_enabled() and self._hook.passes != self._counted:
+        if torch.is_grad_enabled() and self.step != self._counted:
             self._begin_step()
-            if self._parameters:
-                return self.model(*args, **kwargs)
-        return self._through_ddp(*args, **kwargs)
+        return (self.model if self._averaging else self._through_ddp)(*args, **kwargs)
 
     def _begin_step(self) -> None:
-        hook, now = self._hook, time.monotonic()
-        if self._begin is not None:
-            self._watch.add(self._begin, now, hook.ready, hook.done)
-        self._counted = passes = hook.passes
+        due = self._note(time.monotonic())
+        self._counted = self.step
         if not self._value_s:
             self._calibrate()
-        elif not self._one_host and (passes % _LOOK_EVERY == 0 or passes in _LOOKS):
-            self._look(passes)
+        elif due and not self._one_host:
+            self._look()
         self._begin = time.monotonic()
+
+    def _note(self, now: float) -> bool:
+        """Remembers the step that has ended. True: it is time to look, and all ranks have the same
+        parameters."""
+        hook, begin = self._hook, self._begin
+        if not self._averaging:
+            if begin is not None:
+                self._watch.add(begin, now, hook.ready, hook.done)
+            return hook.passes % _LOOK_EVERY == 0 or hook.passes in _LOOKS
+        averaged = self._parameters.rounds != self._rounds
+        self._rounds = self._parameters.rounds
+        if begin is not None:
+            self._watch.add(begin, now, averaged)
+        done = self._rounds - self._since
+        return averaged and (done % _ROUNDS_EVERY == 0 or done in _LOOKS)
 
     def _calibrate(self) -> None:
         """Times the codecs on all ranks at once, since ranks may share processors."""
@@ -182,27 +197,41 @@ class Automatic(Gradients):
         own = (time.monotonic() - self._begin) / (1 / 3 + 2 / 3 * first_bytes / total)
         compute_s = max(float(one) for one in _native.gather(self.group, repr(own)))
         self._measured = {"compute_s": compute_s, "after_steps": 0}
-        self._decide([(total, compute_s)], compute_s, ["bsp"], None)
+        self._buckets = self._one_bucket(compute_s), compute_s
+        self._decide(["bsp"], None)
 
-    def _look(self, passes: int) -> None:
+    def _one_bucket(self, compute_s: float) -> List[Any]:
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        return [(4.0 * sum(p.numel() for p in trained), compute_s, contents_of(trained)[1])]
+
+    def _look(self) -> None:
         """Takes together what all ranks measured and decides again."""
-        text = self._watch.text(self._hook.sizes, time.monotonic() - self._links_at)
+        since = time.monotonic() - self._links_at
+        text = (self._watch.text(since) if self._averaging
+                else self._watch.text(self._hook.sizes, since))
         seen = [json.loads(one) for one in _native.gather(self.group, text)]
-        self._watch = Watch()
+        self._watch = Rounds() if self._averaging else Watch()
         if None in seen:
             return
-        step_s = max(one["step_s"] for one in seen)
-        sizes = seen[0]["sizes"]
-        ready_s = [max(column) for column in zip(*(one["ready_s"] for one in seen))]
-        ready_s, compute_s = self._computing(sizes, ready_s, max(one["busy_s"] for one in seen))
-        self._measured = {"step_s": step_s, "compute_s": compute_s, "after_steps": passes}
+        step_s, busy_s = (max(one[key] for one in seen) for key in ("step_s", "busy_s"))
+        if self._averaging:
+            buckets, before_s = self._buckets or (self._one_bucket(busy_s), busy_s)
+            times = busy_s / before_s if before_s > 0 else 1.0
+            self._buckets = [(size, ready * times, held) for size, ready, held in buckets], busy_s
+        else:
+            sizes = seen[0]["sizes"]
+            ready_s = [max(column) for column in zip(*(one["ready_s"] for one in seen))]
+            ready_s, compute_s = self._computing(sizes, ready_s, busy_s)
+            self._buckets = list(zip(map(float, sizes), ready_s, self._hook.matrices())), compute_s
+        compute_s = self._buckets[1]
+        self._measured = {"step_s": step_s, "compute_s": compute_s, "after_steps": self.step}
         believed = seen[0]["steps"] >= _BELIEVED
         surprised = believed and self._believe(step_s, compute_s)
         # All ranks must agree on whether to: by the clock of rank 0.
         self._measure_links(seen[0]["links_s"], _SURPRISED_SHARE if surprised else _LINKS_SHARE)
         if believed and self._goes_back(step_s):
             return
-        self._decide(list(zip(map(float, sizes), ready_s)), compute_s, self._modes, step_s)
+        self._decide(self._modes, step_s)
 
     def _computing(self, sizes: List[int], ready_s: List[float], busy_s: float) -> Any:
         """When buckets would be ready, and how long a step would take, were nothing coded: what is
@@ -273,13 +302,8 @@ class Automatic(Gradients):
                 self._slower = {codec: 1.0 for codec in self._slower}
                 self._left, self._refused = None, []
 
-    def _decide(
-        self,
-        buckets: List[Any],
-        compute_s: float,
-        modes: List[str],
-        measured_s: Optional[float],
-    ) -> None:
+    def _decide(self, modes: List[str], measured_s: Optional[float]) -> None:
+        buckets, compute_s = self._buckets
         codecs = list(zip(_native.AUTOMATIC_CODECS, self._value_s, self._slower.values()))
         if self._one_host:
             codecs, modes = codecs[:1], modes[:1]
@@ -292,10 +316,10 @@ class Automatic(Gradients):
             answer["reason"] = ("none with bsp: all ranks are on one host, where bytes move as fast "
                                 "as codecs read them")
         _LOG.debug("after %d steps: measured %s, slower %s, buckets %s; considered %s",
-                   self._hook.passes, self._measured, self._slower, buckets,
+                   self.step, self._measured, self._slower, buckets,
                    [(one["codec"], one["sync"], one["coding_s"], one["exposed_s"], one["step_s"],
                      one["progress_s"]) for one in answer["considered"]])
-        answer["buckets"] = [{"bytes": size, "ready_s": ready} for size, ready in buckets]
+        answer["buckets"] = [{"bytes": size, "ready_s": ready} for size, ready, _ in buckets]
         if self._answer and not self._better(answer, measured_s):
             # What is measured anew is told; what is done stays.
             for key in ("considered", "buckets"):
@@ -306,18 +330,31 @@ class Automatic(Gradients):
         self._adopt(answer)
 
     def _adopt(self, answer: Dict[str, Any]) -> None:
-        self._answer = answer
+        was_averaging, self._answer = self._averaging, answer
         self._decisions.append(
-            {"after_steps": self._hook.passes, "mode": answer["mode"], "codecs": answer["codecs"],
+            {"after_steps": self.step, "mode": answer["mode"], "codecs": answer["codecs"],
              "reason": answer["reason"]})
         del self._decisions[:-_HISTORY]
-        _LOG.info("after %d steps: %s", self._hook.passes, answer["reason"])
+        _LOG.info("after %d steps: %s", self.step, answer["reason"])
+        if was_averaging:
+            self._parameters.leave()
+            self._rest()
         if answer["mode"] != "bsp":
             self._average_parameters()
             return
+        if was_averaging:
+            unite_memory(self._optimizer, self.group)
         uniform = set(answer["codecs"])
         self._hook.codec = answer["codecs"][-1] if answer["codecs"] else "none"
         self._hook.codecs = [] if len(uniform) == 1 else answer["codecs"]
+
+    def _rest(self) -> None:
+        """Parameters are averaged no longer; those of all ranks are the same."""
+        if not self._averaging:
+            return
+        if not self._parameters.resting:
+            self._parameters.rest()
+        self._averaging, self._watch, self._begin = False, Watch(), None
 
     def _better(self, answer: Dict[str, Any], measured_s: Optional[float]) -> bool:
         if measured_s is None or _key(answer) in (_key(self._answer), *self._refused):
@@ -327,8 +364,15 @@ class Automatic(Gradients):
     def _average_parameters(self) -> None:
         """Leaves gradients to the ranks; what was held back of them goes into their next step."""
         owed = self._hook.take_all()
-        self._before = self._hook.passes
-        self._parameters = self._make_parameters(self._answer["codecs"][0], self._answer["mode"])
+        codec, mode = self._answer["codecs"][0], self._answer["mode"]
+        if self._parameters is None:
+            self._parameters = self._make_parameters(codec, mode)
+        else:
+            self._parameters.take_up(codec, mode)
+        self._averaging, self._watch, self._begin = True, Rounds(), None
+        self._rounds = self._since = self._parameters.rounds
+        if not owed:
+            return
         optimizer, step = self._optimizer, self._optimizer.step
 
         def first(closure: Optional[Callable[[], Any]] = None) -> Any:

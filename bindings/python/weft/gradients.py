@@ -6,7 +6,7 @@ gradients of the next pass.
 """
 
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -15,12 +15,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from weft import _torch as _native
 
-__all__ = ["Gradients", "Hook"]
+__all__ = ["Gradients", "Hook", "contents_of"]
 
 # Buckets of the first pass, after which DDP divides its parameters anew, have numbers from here on.
 _FIRST_PASS = 1 << 20
 
 _Parts = List[Tuple[int, int]]  # id of a parameter, number of its values
+_Places, _Matrices = List[Tuple[int, int]], List[Tuple[int, int, int]]
+_Contents = Tuple[_Places, _Matrices]
 
 
 class Hook:
@@ -44,6 +46,7 @@ class Hook:
         self._seed = seed
         self._compressors: Dict[str, Any] = {}
         self._parts: Dict[int, _Parts] = {}
+        self._contents: Dict[int, _Contents] = {}
         self._carried: Dict[int, torch.Tensor] = {}  # by parameter: for the next gradients
 
     def compressor(self, codec: str) -> Any:
@@ -79,6 +82,15 @@ class Hook:
                 values[at:at + count].add_(owed)
             at += count
 
+    def contents(self, number: int, bucket: dist.GradBucket) -> _Contents:
+        if number not in self._contents:
+            self._contents[number] = contents_of(bucket.parameters())
+        return self._contents[number]
+
+    def matrices(self) -> List[_Matrices]:
+        """Of the buckets as they are now, by index."""
+        return [self._contents[index][1] for index in range(len(self.sizes))]
+
     def take_all(self) -> Dict[int, torch.Tensor]:
         """What is held back of every parameter, by its id; nothing is held back any more."""
         for number in list(self.held):
@@ -103,12 +115,12 @@ class Hook:
         self.group = self.before_pass = None
 
 
-def _contents(bucket: dist.GradBucket) -> Tuple[List[Tuple[int, int]], List[Tuple[int, int, int]]]:
+def contents_of(parameters: Iterable[torch.Tensor]) -> _Contents:
     """Places of vectors, such as biases, which coarse codecs would spoil, and of matrices, whose shape
     some codecs use: a kernel's is that of its outputs by all of its inputs."""
     at = 0
     vectors, matrices = [], []
-    for parameter in bucket.parameters():
+    for parameter in parameters:
         count = parameter.numel()
         if parameter.dim() < 2:
             vectors.append((at, count))
@@ -135,13 +147,13 @@ def average(hook: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.T
     values = buffer if plain else buffer.float()
     if hook.share != 1.0:
         values *= hook.share
+    vectors, matrices = hook.contents(number, bucket)
     hook.carry(number, codec, bucket, values)
     if plain:
         with _native.StreamScope(1 + index, -float(index)):
             work = dist.all_reduce(values, op=dist.ReduceOp.AVG, group=hook.group, async_op=True)
     else:
         compressor = hook.compressor(codec)
-        vectors, matrices = _contents(bucket)
         work = compressor.average(number, values, -float(index),
                                   vectors if compressor.coarse else [],
                                   matrices if compressor.shaped else [])

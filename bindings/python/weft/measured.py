@@ -2,11 +2,12 @@
 
 import json
 import os
+import statistics
 from typing import List, Optional
 
 import torch
 
-__all__ = ["Watch", "adaptive", "bandwidths", "place"]
+__all__ = ["Rounds", "Watch", "adaptive", "bandwidths", "place"]
 
 _ADAPTIVE = (torch.optim.Adam, torch.optim.AdamW, torch.optim.Adamax, torch.optim.NAdam,
              torch.optim.RAdam, torch.optim.Adagrad, torch.optim.Adadelta, torch.optim.RMSprop)
@@ -48,6 +49,26 @@ class Watch:
         step_s, busy_s, ready_s = sorted(whole)[(len(whole) - 1) // 2]
         return json.dumps({"step_s": step_s, "busy_s": busy_s, "sizes": sizes,
                            "ready_s": ready_s, "steps": len(whole), "links_s": links_s})
+
+
+class Rounds:
+    """The same where parameters are averaged, once in several steps."""
+
+    def __init__(self) -> None:
+        self.alone_s: List[float] = []  # steps without an average
+        self.together_s: List[float] = []  # with one at their end
+
+    def add(self, begin: float, end: float, averaged: bool) -> None:
+        (self.together_s if averaged else self.alone_s).append(end - begin)
+
+    def text(self, links_s: float) -> str:
+        """Of steps of median length, those with an average as often as they were."""
+        if not self.alone_s or not self.together_s:
+            return "null"
+        alone, together = statistics.median(self.alone_s), statistics.median(self.together_s)
+        share = len(self.together_s) / (len(self.alone_s) + len(self.together_s))
+        return json.dumps({"step_s": alone + share * max(0.0, together - alone), "busy_s": alone,
+                           "steps": len(self.together_s), "links_s": links_s})
 
 
 def bandwidths(links: str) -> List[float]:

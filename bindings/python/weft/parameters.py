@@ -56,8 +56,11 @@ class Parameters:
             frozen = [p for p in self.model.parameters() if not p.requires_grad]
             copy_from_rank_0(frozen + list(self.model.buffers()), group)
         self._flat = _flatten(self._parameters)
-        self._sync = _native.TrainingSync(
+        self._make = lambda codec, mode, agreed: _native.TrainingSync(
             group, codec, mode, self._flat, seed, weight, local_steps, agreed)
+        self._sync = self._make(codec, mode, agreed)
+        self.resting = False  # the optimizer's steps are its own
+        self._steps = self._rounds = 0  # under modes that were left
         self._own_step = optimizer.step
         _taken.add(optimizer)
 
@@ -72,11 +75,27 @@ class Parameters:
 
     @property
     def step(self) -> int:
-        return self._sync.step
+        return self._steps + (0 if self.resting else self._sync.step)
 
     @property
     def rounds(self) -> int:
-        return self._sync.round
+        return self._rounds + (0 if self.resting else self._sync.round)
+
+    def leave(self) -> None:
+        """Every rank calls it right after an average: all have the same parameters, in which nothing
+        is missing, and until take_up() the optimizer's steps are its own."""
+        self._sync.leave()
+        self.rest()
+
+    def rest(self) -> None:
+        """Leaves without a word to the others; what a codec holds back is forgotten."""
+        self._steps, self._rounds = self.step, self.rounds
+        self.resting, self._sync = True, None
+
+    def take_up(self, codec: str, mode: str) -> None:
+        """Every rank calls it, with the same parameters."""
+        self._sync = self._make(codec, mode, True)
+        self._mode, self._codec, self.resting = mode, codec, False
 
     def no_sync(self) -> ContextManager[None]:
         return contextlib.nullcontext()  # a step counts when the optimizer takes it
@@ -88,10 +107,11 @@ class Parameters:
         return self._sync.widest
 
     def finish(self) -> None:
-        self._sync.finish()
+        if not self.resting:
+            self._sync.finish()
 
     def release(self) -> None:
-        self._sync = self._group = None
+        self._sync = self._group = self._make = None
 
     def state(self) -> bytes:
         return self._sync.save()
@@ -108,6 +128,8 @@ class Parameters:
         self._sync.restore(saved)
 
     def _step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        if self.resting:
+            return self._own_step() if closure is None else self._own_step(closure)
         rate = float(self._optimizer.param_groups[0]["lr"])
         if closure is None:
             self._check_loss()

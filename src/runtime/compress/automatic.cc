@@ -26,10 +26,12 @@ Result<CodecOffer> offer_of(const CodingSpeed& speed, const AutomaticQuestion& q
   const bool plain = (*codec)->text() == "none";
   offer.linear = plain || (*codec)->linear() != nullptr;
   if (!plain && offer.linear) offer.rounds = 2;  // PowerSGD's P and Q; others have one or two
-  for (const GradientBucket& bucket : question.step.buckets) {
-    const double values = bucket.bytes / sizeof(float);
-    offer.wire_bytes.push_back(plain ? bucket.bytes
-                                     : (*codec)->wire_bytes(static_cast<std::size_t>(values)));
+  const std::vector<codec::MatrixPlace> unknown;
+  for (std::size_t i = 0; i < question.step.buckets.size(); ++i) {
+    const double bytes = question.step.buckets[i].bytes, values = bytes / sizeof(float);
+    const auto& matrices = question.matrices.empty() ? unknown : question.matrices[i];
+    offer.wire_bytes.push_back(
+        plain ? bytes : (*codec)->shaped_bytes(static_cast<std::size_t>(values), matrices));
     offer.coding.push_back(plain ? CodingTime{} : speed.value * values);
   }
   if (const auto known = codec::codec_efficiency(**codec, question.adaptive)) {
@@ -133,7 +135,12 @@ const std::vector<std::string>& automatic_codecs() {
 }
 
 const std::vector<std::string>& automatic_modes() {
-  static const std::vector<std::string> modes = {"bsp", "local:period=4", "local:period=8"};
+  static const std::vector<std::string> modes = {"bsp",
+                                                 "local:period=2",
+                                                 "local:period=4",
+                                                 "local:period=8",
+                                                 "local:period=16",
+                                                 "local:period=32"};
   return modes;
 }
 

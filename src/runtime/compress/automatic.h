@@ -60,6 +60,8 @@ struct AutomaticQuestion {
   std::vector<CodingSpeed> codecs;  // the plain one first
   std::vector<std::string> modes;   // one that averages gradients first
   std::optional<bool> adaptive;     // the optimizer, as in codec/efficiency.h
+  // By bucket, the matrices that it holds; empty: not known.
+  std::vector<std::vector<codec::MatrixPlace>> matrices = {};
 };
 struct AutomaticAnswer {
   std::string mode;

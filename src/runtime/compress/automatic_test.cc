@@ -87,6 +87,26 @@ TEST(Automatic, ModesOfParametersAreTakenWhereTheyPay) {
   EXPECT_NE(in_words(*answer).find(answer->mode), std::string::npos);
 }
 
+// The bytes that PowerSGD sends hang on the matrices: four of 2500 rows and columns and a vector
+// each.
+TEST(Automatic, ShapesSayWhatLowRankCodecsSend) {
+  const std::size_t rows = 2500, values = 4 * (rows * rows + rows);
+  auto question = question_of(static_cast<double>(values), 0.4, {});
+  question.step.buckets.resize(1);
+  question.step.buckets[0].bytes = 4.0 * static_cast<double>(values);
+  question.codecs = {{"none", {}, 1}, {"powersgd:rank=4", {}, 1}};
+  const auto sent = [&] {
+    const auto answer = choose_automatically(question, clock_of(hosts(4, 6e6)));
+    EXPECT_EQ(answer->codecs, std::vector<std::string>{"powersgd:rank=4"});
+    return answer->predicted.sent_bytes;
+  };
+  const double unknown = sent();
+  auto& matrices = question.matrices.emplace_back();
+  for (std::size_t k = 0; k < 4; ++k) matrices.push_back({k * (rows * rows + rows), rows, rows});
+  EXPECT_NEAR(sent(), 1.5 * 4 * 4 * (4 * 2 * rows + rows), 1e3);  // factors and vectors, by ring
+  EXPECT_LT(unknown, 0.5 * sent());
+}
+
 TEST(Automatic, UnknownNamesAreErrors) {
   auto question = question_of(1e6, 0.1, {});
   question.codecs.push_back({"int9", 0, 1});

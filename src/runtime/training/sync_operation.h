@@ -8,6 +8,16 @@
 
 namespace weft::runtime {
 
+inline constexpr std::uint32_t kSyncStream = (1u << 27);  // and above: one for each fragment
+// Values that go through the codec at a time, so that coding one piece hides moving another.
+inline constexpr std::size_t kPiece = 4 << 20;
+inline constexpr std::uint32_t kMostPieces = 4096;
+
+// The number under which the codec knows the first piece of such an average.
+inline std::uint32_t first_bucket(sync::What what, std::uint32_t fragment) {
+  return (what == sync::What::kGradients ? 0 : 1 + fragment) * kMostPieces;
+}
+
 struct Synchroniser::Operation {
   sync::Action action;
   std::vector<float> sum;  // what this rank gives, then the sum; with neighbours what it gives

@@ -12,11 +12,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::uint32_t kStream = (1u << 27);  // and above: one for each fragment
-constexpr std::uint32_t kVoteStream = kStream - 1;
-// Values that go through the codec at a time, so that coding one piece hides moving another.
-constexpr std::size_t kPiece = 4 << 20;
-constexpr std::uint32_t kMostPieces = 4096;
+constexpr std::uint32_t kVoteStream = kSyncStream - 1;
 constexpr std::size_t kTotals = 3;
 
 }  // namespace
@@ -221,7 +217,7 @@ Status Synchroniser::average(const sync::Action& action) {
   sum.resize(replica_.contribution_size(action));
   replica_.contribute(action, action.what == sync::What::kGradients ? gradient_ : parameters_, sum);
   CallOptions call;
-  call.stream = kStream + action.fragment;
+  call.stream = kSyncStream + action.fragment;
   // Parameters themselves are averaged as they are: codecs are for what is small beside them.
   const bool coded = options_.codec->text() != "none" && action.what != sync::What::kParameters;
   if (!coded) {
@@ -230,8 +226,7 @@ Status Synchroniser::average(const sync::Action& action) {
   } else {
     const std::span<float> values = std::span(sum).first(sum.size() - kTotals);
     operation->coded = values.size();
-    const std::uint32_t first =
-        (action.what == sync::What::kGradients ? 0 : 1 + action.fragment) * kMostPieces;
+    const std::uint32_t first = first_bucket(action.what, action.fragment);
     CHECK(values.size() / kPiece < kMostPieces);
     for (std::uint32_t k = 0; k * kPiece < values.size(); ++k) {
       const std::size_t from = k * kPiece, size = std::min(kPiece, values.size() - from);

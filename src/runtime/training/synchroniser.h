@@ -61,6 +61,12 @@ class Synchroniser {
   // then, and all ranks have their parameters; other modes leave the parameters as they are.
   Status finish();
 
+  // For going on with another mode, right after an average that was applied: what the codec still
+  // holds back goes into the parameters, the same on all ranks and exactly. Called by all ranks;
+  // afterwards no step may be taken. An error where it is not right after an average, or where
+  // ranks do not average ways as they are (one fragment, nothing eager, no outer optimizer).
+  Status leave();
+
   const sync::Machine& machine() const { return *machine_; }
   // By how much clocks at this rank's shard differed at most (SSP, backup workers).
   std::uint64_t widest() const { return shards_ ? shards_->widest() : 0; }
