@@ -21,7 +21,7 @@ const std::vector<std::unique_ptr<Codec>>& codecs() {
     std::vector<std::unique_ptr<Codec>> made;
     for (const char* text : {"none", "fp16", "bf16", "fp8", "fp8:format=e5m2", "int8", "int4",
                              "qsgd:bits=2", "terngrad", "natural", "sign", "efsign", "onebit",
-                             "topk", "topk+int8", "dgc+efsign", "onebit-adam"}) {
+                             "topk", "topk+int8", "budget", "dgc+efsign", "onebit-adam"}) {
       made.push_back(make_codec(text).value());
     }
     return made;

@@ -181,6 +181,7 @@ TEST(Codecs, NothingIsLostWithErrorFeedback) {
                                   std::string("topk"),
                                   std::string("topk:exact=1"),
                                   std::string("topk:rate=0.05+int8"),
+                                  std::string("budget"),
                                   std::string("threshold:at=1.5"),
                                   std::string("adacomp"),
                                   std::string("randomk"),
@@ -256,14 +257,26 @@ TEST(Codecs, CompactResidualsLoseNothingThatIsSmall) {
 // feedback must come close to it, and nearer than what one step moves.
 TEST(Codecs, AConvexProblemConverges) {
   const std::size_t size = 400;
-  for (const std::string& name :
-       {std::string("fp16:ef=1"), std::string("fp8"), std::string("int8"), std::string("int4"),
-        std::string("qsgd"), std::string("terngrad:ef=1"), std::string("natural"),
-        std::string("efsign"), std::string("onebit"), std::string("topk:rate=0.1"),
-        std::string("topk:rate=0.1+int8"), std::string("dgc:rate=0.1,momentum=0.5"),
-        std::string("adacomp:bin=64"), std::string("randomk:rate=0.1"),
-        std::string("scalecom:rate=0.1"), std::string("sketch:rate=0.1"),
-        std::string("powersgd:rank=2"), std::string("blocksparse"), std::string("thc")}) {
+  for (const std::string& name : {std::string("fp16:ef=1"),
+                                  std::string("fp8"),
+                                  std::string("int8"),
+                                  std::string("int4"),
+                                  std::string("qsgd"),
+                                  std::string("terngrad:ef=1"),
+                                  std::string("natural"),
+                                  std::string("efsign"),
+                                  std::string("onebit"),
+                                  std::string("topk:rate=0.1"),
+                                  std::string("topk:rate=0.1+int8"),
+                                  std::string("budget:rate=0.1"),
+                                  std::string("dgc:rate=0.1,momentum=0.5"),
+                                  std::string("adacomp:bin=64"),
+                                  std::string("randomk:rate=0.1"),
+                                  std::string("scalecom:rate=0.1"),
+                                  std::string("sketch:rate=0.1"),
+                                  std::string("powersgd:rank=2"),
+                                  std::string("blocksparse"),
+                                  std::string("thc")}) {
     SCOPED_TRACE(name);
     TestRanks ranks(name, 4, size);
     Random random(9);

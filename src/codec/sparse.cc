@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
+#include "codec/budget.h"
 #include "codec/linear_parts.h"
 #include "codec/sparse_codec.h"
 
@@ -61,6 +63,36 @@ class TopK : public SparseCodec {
  private:
   double rate_;
   bool exact_;
+};
+
+// The share of largest magnitudes of all that a rank encodes in a step: pieces with larger values
+// send a larger share of theirs, up to kMostTimes as much. The threshold is that of the step
+// before; in the first step, and alone, every piece has its own.
+class BudgetTopK : public TopK {
+ public:
+  BudgetTopK(const std::string& text, Carrier carrier, double rate, bool feedback)
+      : TopK(text, std::move(carrier), rate, false, feedback), rate_(rate) {}
+
+ protected:
+  std::size_t most(std::size_t count) const override {
+    constexpr std::size_t kMostTimes = 16;
+    return std::min(count, kMostTimes * expected(count));
+  }
+  Result<Plan> plan(const Part& part) const override {
+    const std::size_t count = part.values.size();
+    std::vector<std::uint32_t> sample =
+        sample_magnitudes([&](std::size_t i) { return value(part, {}, i); }, count, part.key);
+    std::optional<float> shared;
+    if (part.budget != nullptr) {
+      shared = part.budget->threshold(part.step, rate_);
+      part.budget->add(count, sample);
+    }
+    if (shared) return Plan{{*shared, kNoLimit}, 1};
+    return Plan{sampled_threshold(sample, count, expected(count)), 1};
+  }
+
+ private:
+  double rate_;
 };
 
 // Every value of at least the given magnitude (Strom 2015).
@@ -209,6 +241,12 @@ std::unique_ptr<Codec> make_topk(Parameters& p, Carrier carrier) {
   const double rate = p.number("rate", 0.01, 1e-6, 1);
   const bool exact = p.flag("exact", false), feedback = p.flag("ef", true);
   return std::make_unique<TopK>(p.text(), std::move(carrier), rate, exact, feedback);
+}
+
+std::unique_ptr<Codec> make_budget(Parameters& p, Carrier carrier) {
+  const double rate = p.number("rate", 0.01, 1e-6, 1);
+  const bool feedback = p.flag("ef", true);
+  return std::make_unique<BudgetTopK>(p.text(), std::move(carrier), rate, feedback);
 }
 
 std::unique_ptr<Codec> make_threshold(Parameters& p, Carrier carrier) {

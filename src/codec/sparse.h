@@ -14,6 +14,7 @@ namespace weft::codec {
 // It is shared because the codec of the way back has it too.
 using Carrier = std::shared_ptr<const OpaqueCodec>;
 std::unique_ptr<Codec> make_topk(Parameters& p, Carrier carrier);
+std::unique_ptr<Codec> make_budget(Parameters& p, Carrier carrier);
 std::unique_ptr<Codec> make_threshold(Parameters& p, Carrier carrier);
 std::unique_ptr<Codec> make_dgc(Parameters& p, Carrier carrier);
 std::unique_ptr<Codec> make_adacomp(Parameters& p, Carrier carrier);

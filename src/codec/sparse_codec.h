@@ -62,6 +62,7 @@ class SparseCodec : public OpaqueCodec {
     std::uint64_t key = 0;
     std::uint64_t step = 0;
     std::uint32_t ranks = 1;
+    Budget* budget = nullptr;
   };
   // How many values are chosen as a rule, and at most.
   virtual std::size_t expected(std::size_t count) const = 0;

@@ -14,6 +14,8 @@
 
 namespace weft::codec {
 
+class Budget;
+
 // Where a state lives. The seed is the same on all ranks: what must be drawn alike everywhere
 // (random-k's places) hangs on it alone, what must differ (rounding) also on the rank.
 // A matrix among the values of a bucket, row after row.
@@ -41,6 +43,9 @@ struct CodecState {
   std::vector<std::vector<float>> shared;
   // A compact residual, of `size` values; what `local` has is added to it.
   std::optional<std::vector<std::uint16_t>> compact = {};
+  // What this state shares with those of other tensors, for codecs with one budget for all; null:
+  // it is alone. Belongs to the caller and is not saved.
+  Budget* budget = nullptr;
 
   bool keeps_residual() const { return compact.has_value() || !local.empty(); }
   // Of a value of the residual from step to step; 0 where there is none.

@@ -245,8 +245,9 @@ std::vector<std::byte> train(const Codec& codec, CodecState& state, int steps, s
 }
 
 TEST(State, GoesOnWithTheSameBitsAfterARestore) {
-  for (const char* name : {"fp16:ef=1", "fp8", "int8", "int4", "qsgd:ef=1,round=random", "efsign",
-                           "topk", "topk:exact=1", "topk+int8", "dgc", "onebit-adam:warmup=1"}) {
+  for (const char* name :
+       {"fp16:ef=1", "fp8", "int8", "int4", "qsgd:ef=1,round=random", "efsign", "topk",
+        "topk:exact=1", "topk+int8", "budget", "dgc", "onebit-adam:warmup=1"}) {
     SCOPED_TRACE(name);
     const auto codec = must_make(name);
     CodecState state = codec->make_state(3000, {1, 2, 3});

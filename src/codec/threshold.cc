@@ -48,29 +48,39 @@ Threshold exact_threshold(std::span<const float> values, const float* residual,
   return {std::bit_cast<float>(*place), wanted - above - static_cast<std::size_t>(larger)};
 }
 
-Threshold sampled_threshold(const ValueAt& value, std::size_t count, std::size_t wanted,
-                            std::uint64_t key) {
-  CHECK(wanted > 0 && wanted <= count);
+std::vector<std::uint32_t> sample_magnitudes(const ValueAt& value, std::size_t count,
+                                             std::uint64_t key) {
   constexpr std::size_t kSample = 65536, kNeighbours = 16;  // of one cache line
-  std::vector<std::uint32_t> sample;  // bits, for NaN has no place in an order of floats
+  std::vector<std::uint32_t> sample;
+  sample.reserve(std::min(count, kSample));
   if (count <= kSample) {
     for (std::size_t i = 0; i < count; ++i) sample.push_back(magnitude_bits(value(i)));
-  } else {
-    // One line at a random place of each of equal stretches.
-    const std::size_t stretches = kSample / kNeighbours, stretch = count / stretches;
-    sample.reserve(kSample);
-    for (std::size_t s = 0; s < stretches; ++s) {
-      const std::size_t from = s * stretch + mix(key + s) % (stretch - kNeighbours + 1);
-      for (std::size_t i = 0; i < kNeighbours; ++i)
-        sample.push_back(magnitude_bits(value(from + i)));
-    }
+    return sample;
   }
+  // One line at a random place of each of equal stretches.
+  const std::size_t stretches = kSample / kNeighbours, stretch = count / stretches;
+  for (std::size_t s = 0; s < stretches; ++s) {
+    const std::size_t from = s * stretch + mix(key + s) % (stretch - kNeighbours + 1);
+    for (std::size_t i = 0; i < kNeighbours; ++i) sample.push_back(magnitude_bits(value(from + i)));
+  }
+  return sample;
+}
+
+Threshold sampled_threshold(std::span<std::uint32_t> sample, std::size_t count,
+                            std::size_t wanted) {
+  CHECK(wanted > 0 && wanted <= count && !sample.empty());
   const double share = static_cast<double>(wanted) / static_cast<double>(count);
   const auto rank = static_cast<std::size_t>(share * static_cast<double>(sample.size()));
   const auto place =
       sample.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
   std::nth_element(sample.begin(), place, sample.end(), std::greater<>());
   return {std::bit_cast<float>(std::max(*place, 1U)), kAnyTies};
+}
+
+Threshold sampled_threshold(const ValueAt& value, std::size_t count, std::size_t wanted,
+                            std::uint64_t key) {
+  std::vector<std::uint32_t> sample = sample_magnitudes(value, count, key);
+  return sampled_threshold(sample, count, wanted);
 }
 
 }  // namespace weft::codec

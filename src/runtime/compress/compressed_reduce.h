@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "codec/budget.h"
 #include "codec/codec.h"
 #include "runtime/compress/bucket_state.h"
 #include "runtime/compress/crew.h"
@@ -91,6 +92,7 @@ class CompressedReduce {
   const std::uint64_t seed_;
   mutable std::mutex mutex_;  // of the maps, not of their elements
   BucketStates states_, marked_;
+  codec::Budget sent_budget_, back_budget_;  // of all buckets: what is sent, and the means
   std::map<std::uint32_t, std::unique_ptr<Buffers>> buffers_;
   Crew crew_;  // last: its tasks use all of the above
 };

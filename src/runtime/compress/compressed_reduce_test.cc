@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
+#include "base/random.h"
 #include "runtime/compress/reduce_testing.h"
 #include "runtime/group_testing.h"
 
@@ -102,6 +104,42 @@ TEST_P(CompressedRanks, EveryCodecGivesTheSameBitsEverywhereAndLosesNothing) {
       if (plain) expect_mass_kept(all, b);
     }
   }
+}
+
+// Values that come of each of two buckets, of which the first has ten times larger gradients.
+std::vector<std::size_t> values_sent(Ranks& world, const std::string& codec) {
+  constexpr std::size_t kValues = 20'000;
+  std::vector<std::size_t> sent;
+  world.run([&](int rank, Group&) {
+    CompressedReduce reduce(world.group(rank), codec_of(codec));
+    Random random(static_cast<std::uint64_t>(rank));
+    std::vector<std::vector<float>> data(2, std::vector<float>(kValues));
+    for (int step = 0; step < 5; ++step) {
+      for (std::size_t b = 0; b < 2; ++b) {
+        for (float& x : data[b]) x = static_cast<float>((b == 0 ? 1 : 0.1) * random.normal());
+      }
+      const auto first = reduce.average(0, data[0]), second = reduce.average(1, data[1]);
+      ASSERT_DONE(first->wait());
+      ASSERT_DONE(second->wait());
+    }
+    if (rank > 0) return;
+    for (const auto& bucket : data) {
+      sent.push_back(kValues -
+                     static_cast<std::size_t>(std::count(bucket.begin(), bucket.end(), 0)));
+    }
+  });
+  return sent;
+}
+
+TEST_P(CompressedRanks, ABudgetGoesToTheBucketsWithTheLargestGradients) {
+  Ranks world(GetParam());
+  world.start();
+  const auto apart = values_sent(world, "topk:rate=0.02,ef=0");
+  const auto shared = values_sent(world, "budget:rate=0.02,ef=0");
+  ASSERT_EQ(shared.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(apart[0]), static_cast<double>(apart[1]), 60);
+  EXPECT_NEAR(static_cast<double>(shared[0]), 800, 80);
+  EXPECT_LT(shared[1], 5u);
 }
 
 TEST_P(CompressedRanks, HalfPrecisionIsNearTheMeanAndNoneIsTheMean) {

@@ -31,6 +31,8 @@ Status CompressedReduce::run_opaque(Job& job, BucketState& state, Buffers& buffe
   const std::size_t size = job.data.size(), largest = part(size, job.ranks, 0).size;
   // The first part is the largest, so that all ranks decide alike.
   const bool pad = padded(codec, largest);
+  state.sent.budget = &sent_budget_;
+  state.back->budget = &back_budget_;
   const std::size_t room = letter_room(codec.most_bytes(largest));
   buffers.out.resize(room * static_cast<std::size_t>(job.ranks));
   std::vector<std::uint64_t> sends(static_cast<std::size_t>(job.ranks));
