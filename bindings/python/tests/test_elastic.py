@@ -78,6 +78,32 @@ def rank_main():
     print(f"magnitudes {len(model.weight.grad.abs().unique())}", flush=True)
 
 
+def odd_main():
+    """Ranks of which one has another codec: the second, or with a path the first that joins, which leaves a file
+    there."""
+    from weft.elastic import Elastic
+
+    path = sys.argv[2] if len(sys.argv) > 2 else ""
+    joins = "WEFT_JOIN" in os.environ
+    odd = joins and not os.path.exists(path) if path else os.environ["RANK"] == "1"
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    try:
+        trainer = Elastic(model, optimizer, codec="int4" if odd else "int8")
+    except ValueError as error:
+        if path:
+            open(path, "w").close()
+        print(f"refused: {error}", flush=True)
+        sys.exit(3)
+    # All ranks must end after the same step.
+    while not (os.path.exists(path) and trainer.size == 3 and trainer.step % 50 == 0):
+        trainer.train_step(lambda: model(torch.ones(1, 8)).square().mean())
+        if trainer.rank == 2 and trainer.step == 3 and not joins:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.02)
+    print(f"trained with {trainer.size}", flush=True)
+
+
 @unittest.skipUnless(WEFT and os.path.exists(WEFT), "WEFT_BINARY names no weft program")
 class ElasticTraining(unittest.TestCase):
     def test_digits_reach_their_accuracy(self):
@@ -135,6 +161,24 @@ class ElasticTraining(unittest.TestCase):
         self.assertEqual(len(found), 2, done.stdout)
         self.assertLess(max(found), 40)  # one for each block of 256, of 4096
 
+    def launch(self, *words):
+        return subprocess.run([WEFT, "launch", *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S)
+
+    def test_ranks_with_different_codecs_are_told_so(self):
+        done = self.launch("-n", "2", sys.executable, __file__, "odd")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, "refused: codec is 'int8:.* on rank 0 and 'int4:.* on rank 1")
+
+    def test_who_joins_with_another_codec_is_refused_and_the_others_go_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.launch("-n", "3", "--elastic", "2:3", sys.executable, __file__, "odd",
+                               os.path.join(folder, "refused"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("refused: this rank joins others", done.stdout)
+        self.assertIn("codec 'int4:", done.stdout)
+        self.assertEqual(done.stdout.count("trained with 3"), 3, done.stdout)
+
     def check_curve(self, job):
         """Steps follow each other, and the loss goes on where it was."""
         steps = job.steps()
@@ -162,5 +206,7 @@ class ElasticTraining(unittest.TestCase):
 if __name__ == "__main__":
     if sys.argv[1:] == ["rank"]:
         rank_main()
+    elif sys.argv[1:2] == ["odd"]:
+        odd_main()
     else:
         unittest.main()

@@ -25,7 +25,8 @@ def layout_of(model: nn.Module) -> List[str]:
     return [f"{kind} {name} {tuple(t.shape)} {t.dtype}" for kind, name, t in tensors]
 
 
-def agree(group: Any, problem: Optional[str], said: Dict[str, str], layout: List[str]) -> None:
+def agree(group: Any, problem: Optional[str], said: Dict[str, str], layout: List[str],
+          call: str = "wrap()") -> None:
     """Every rank tells what it was asked for, or the ``problem`` that it has with it.
 
     Raises:
@@ -40,7 +41,7 @@ def agree(group: Any, problem: Optional[str], said: Dict[str, str], layout: List
     for name in everyone[0]["said"]:
         values = [one["said"].get(name, "") for one in everyone]
         if len(set(values)) > 1:
-            raise ValueError(f"{name} is {_by_rank(values)}; all ranks must call wrap() alike")
+            raise ValueError(f"{name} is {_by_rank(values)}; all ranks must call {call} alike")
     if len({one["layout"] for one in everyone}) > 1:
         layouts = [json.loads(one) for one in _native.gather(group, json.dumps(layout))]
         raise ValueError(_difference(layouts))
@@ -99,5 +100,5 @@ def _difference(layouts: List[List[str]]) -> str:
     for place in range(longest):
         values = [layout[place] if place < len(layout) else "nothing" for layout in layouts]
         if len(set(values)) > 1:
-            return f"the model differs: {_by_rank(values)}; all ranks must wrap the same one"
+            return f"the model differs: {_by_rank(values)}; all ranks must have the same one"
     raise AssertionError("layouts with different digests are different")

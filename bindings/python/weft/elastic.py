@@ -14,6 +14,8 @@ that are there.
 from __future__ import annotations
 
 import io
+import itertools
+import json
 import os
 import signal
 import sys
@@ -27,6 +29,7 @@ import torch.distributed as dist
 
 import weft.torch as weft_torch
 from weft import _torch as _native
+from weft.agreement import agree, layout_of
 
 __all__ = ["Elastic", "save_atomically"]
 
@@ -88,6 +91,7 @@ class Elastic:
             if parameter.requires_grad and not parameter.is_floating_point():
                 raise ValueError(f"parameter '{name}' is {parameter.dtype}; "
                                  "gradients are averaged of floating types only")
+        self._bucket_bytes = bucket_bytes
         self._buckets = _split(self._parameters, bucket_bytes)
         self._codec = _native.codec_text(codec)
         self._remembered: List[bytes] = []  # what codecs of all ranks had at the checkpoint
@@ -255,6 +259,8 @@ class Elastic:
         # One that trained goes before one that only has a checkpoint of the same step.
         source = min((rank for rank in range(self.size) if steps[rank] == newest),
                      key=lambda rank: (fresh[rank], rank))
+        if any(fresh):
+            self._check_call([rank for rank in range(self.size) if not fresh[rank]])
         if any(fresh) or any(step != newest for step in steps):
             self._copy_state(source)
         if self._codec != "none":
@@ -264,6 +270,21 @@ class Elastic:
                 self._compressor.regroup()
         self._remembered = []
         self._fresh = False
+
+    def _check_call(self, trained: List[int]) -> None:
+        """All ranks that begin together must have been called alike, and who joins like those who train;
+        else it alone goes."""
+        said = {"codec": self._codec, "bucket_bytes": str(self._bucket_bytes)}
+        if not trained:
+            agree(self.group, None, said, layout_of(self.model), "Elastic()")
+            return
+        own = json.dumps([said, layout_of(self.model)])
+        theirs = bytes(_native.gather(self.group, own)[trained[0]]).decode()
+        if own == theirs:
+            return
+        weft_torch.leave()
+        raise ValueError("this rank joins others that were called otherwise: its Elastic() has "
+                         f"{_first_difference(said, *json.loads(theirs), layout_of(self.model))}")
 
     def _copy_state(self, source: int) -> None:
         buffer = io.BytesIO()
@@ -291,6 +312,16 @@ class Elastic:
 
         signal.signal(signal.SIGUSR1, checkpoint)
         signal.signal(signal.SIGTERM, leave)
+
+
+def _first_difference(
+    said: Dict[str, str], theirs: Dict[str, str], their_layout: List[str], layout: List[str]
+) -> str:
+    for name, value in said.items():
+        if theirs.get(name) != value:
+            return f"{name} '{value}', theirs '{theirs.get(name)}'"
+    pairs = itertools.zip_longest(layout, their_layout, fillvalue="nothing")
+    return next(f"'{own}' where theirs has '{other}'" for own, other in pairs if own != other)
 
 
 def _gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
