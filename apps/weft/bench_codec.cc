@@ -153,7 +153,18 @@ int complain(const std::string& text) {
   return kExitBadInput;
 }
 
-int print_list() {
+int print_list(bool json) {
+  if (json) {
+    nlohmann::ordered_json codecs = nlohmann::ordered_json::array();
+    for (const codec::CodecHelp& help : codec::codec_list()) {
+      codecs.push_back({{"codec", help.name},
+                        {"family", help.family == codec::Family::kOpaque ? "opaque" : "linear"},
+                        {"parameters", help.parameters},
+                        {"summary", help.summary}});
+    }
+    std::fputs((codecs.dump(2) + "\n").c_str(), stdout);
+    return kExitDone;
+  }
   Table table({"<codec", "<family", "<parameters", "<what it sends"});
   for (const codec::CodecHelp& help : codec::codec_list()) {
     table.row({help.name, help.family == codec::Family::kOpaque ? "opaque" : "linear",
@@ -164,7 +175,7 @@ int print_list() {
 }
 
 int run(const CodecArguments& a) {
-  if (a.list) return print_list();
+  if (a.list) return print_list(a.json);
   const auto bytes = parse_bytes(a.size);
   constexpr double kMostBytes = 8e9;
   if (!bytes || *bytes < 4 || *bytes > kMostBytes) {

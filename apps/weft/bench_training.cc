@@ -15,6 +15,7 @@
 #include "codec/codecs.h"
 #include "machine_state.h"
 #include "option_checks.h"
+#include "runtime/training/synchroniser.h"
 #include "sync/mode.h"
 #include "training_rows.h"
 
@@ -118,12 +119,24 @@ Status check(const Arguments& a) {
           ErrorKind::kInvalidInput,
           fmt::format("--modes has '{}'; a mode is CODEC/SYNC, as in int8/bsp, or auto", mode), ""};
     }
-    if (const auto codec = codec::make_codec(mode.substr(0, slash)); !codec.ok()) {
-      return codec.error();
+    const auto codec = codec::make_codec(mode.substr(0, slash));
+    if (!codec.ok()) return codec.error();
+    const auto sync = sync::parse_mode(mode.substr(slash + 1));
+    if (!sync.ok()) return sync.error();
+    if (Status status = runtime::Synchroniser::check(*sync, **codec); !status.ok()) return status;
+    if (sync->backup >= static_cast<std::uint32_t>(a.ranks)) {
+      return Error{
+          ErrorKind::kInvalidInput,
+          fmt::format("--modes has '{}', of {} ranks; backup must be below that", mode, a.ranks),
+          ""};
     }
-    if (const auto sync = sync::parse_mode(mode.substr(slash + 1)); !sync.ok()) {
-      return sync.error();
-    }
+  }
+  for (int rank = 0; rank < a.ranks && !a.arena.empty(); ++rank) {
+    const std::string host = fmt::format("{}-h{}", a.arena, rank);
+    if (std::filesystem::exists("/run/netns/" + host)) continue;
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("--hosts-in is '{}', but there is no host {}", a.arena, host),
+                 fmt::format("bench/arena.sh up {} {} 200mbit", a.arena, a.ranks)};
   }
   return {};
 }

@@ -14,6 +14,7 @@
 #include "codec/codecs.h"
 #include "net_command.h"
 #include "option_checks.h"
+#include "runtime/training/synchroniser.h"
 #include "timing/sync_run.h"
 
 namespace weft {
@@ -135,12 +136,15 @@ Status set_codec(const Arguments& a, SyncTask& task) {
   if (name.empty() || name == "none" || task.parameters < 1) return {};
   const auto codec = codec::make_codec(name);
   if (!codec.ok()) return codec.error();
-  if (task.mode.exchange == sync::Exchange::kServers && (*codec)->opaque() == nullptr) {
-    return Error{
-        ErrorKind::kUnsupported,
-        fmt::format("codec '{}' needs a sum over all ranks, which sync mode '{}' never has", name,
-                    sync::mode_text(task.mode)),
-        "use one that is not linear, such as int8"};
+  if (Status status = runtime::Synchroniser::check(task.mode, **codec); !status.ok()) {
+    return status;
+  }
+  const auto own = codec::make_codec(task.mode.codec.empty() ? name : task.mode.codec);
+  if (own.ok() && (*own)->text() != (*codec)->text()) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("--codec is '{}', but sync mode '{}' names another", name,
+                             sync::mode_text(task.mode)),
+                 "name one of them only"};
   }
   const auto values = static_cast<std::size_t>(task.parameters);
   task.bytes_per_value = (*codec)->wire_bytes(values) / static_cast<double>(values);

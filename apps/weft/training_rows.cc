@@ -16,6 +16,13 @@ Error unreadable(const std::string& what) {
 
 // Adds one rank's line to the run. Throws what nlohmann throws.
 void add_rank(const nlohmann::json& j, int ranks, TrainingRun& run) {
+  const auto& losses = j.at("loss");
+  for (std::size_t step = 0; step < losses.size(); ++step) {
+    if (losses[step].is_null()) {
+      throw std::out_of_range(
+          fmt::format("the loss of step {} is not finite; a lower --lr may help", step));
+    }
+  }
   const auto loss = j.at("loss").get<std::vector<double>>();
   const auto end_s = j.at("end_s").get<std::vector<double>>();
   const auto common = j.at("common").get<std::vector<bool>>();
@@ -52,6 +59,8 @@ Result<TrainingRun> read_training(const std::string& lines, int ranks) {
     if (line.empty() || line.front() != '{') continue;
     try {
       add_rank(nlohmann::json::parse(line), ranks, run);
+    } catch (const std::out_of_range& error) {
+      return Error{ErrorKind::kInvalidInput, error.what(), ""};
     } catch (const std::exception& error) {
       return unreadable(error.what());
     }

@@ -24,8 +24,16 @@ sync::Mode parsed(const std::string& text) {
   return *mode;
 }
 
+// Python takes UTF-8 only, and errors may quote bytes from anywhere.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80 || (c >= 0 && c < ' ' && c != '\n')) c = '?';
+  }
+  return text;
+}
+
 void check(const Status& status) {
-  if (!status.ok()) throw std::runtime_error("weft: " + status.error().text());
+  if (!status.ok()) throw std::runtime_error("weft: " + printable(status.error().text()));
 }
 
 std::span<float> values_of(const at::Tensor& tensor, const char* what) {
@@ -34,7 +42,8 @@ std::span<float> values_of(const at::Tensor& tensor, const char* what) {
   if (!fits) {
     throw std::invalid_argument(
         std::string("weft: ") + what + " is " + std::string(c10::toString(tensor.scalar_type())) +
-        " on " + tensor.device().str() + "; codecs need contiguous float32 in host memory");
+        (tensor.layout() == at::kStrided ? "" : ", sparse,") + " on " + tensor.device().str() +
+        "; codecs need contiguous float32 in host memory");
   }
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }

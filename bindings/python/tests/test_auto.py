@@ -175,6 +175,38 @@ def flat_memory(optimizer):
     return torch.cat(held).tolist()
 
 
+def with_closure(rank, size, kind, closure):
+    """(modes decided on, parameters): a parameter has gradients on one rank only while parameters are averaged."""
+    import weft.torch
+
+    way = [("bsp", "int4"), ("local:period=2", "none"), ("bsp", "none")]
+    with told(lambda seen: way[min(len(seen), 2)]):
+        model = model_of()
+        model.late = nn.Parameter(torch.zeros(SIZE))
+        optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.01)
+        wrapped = weft.torch.wrap(model, "auto", "auto", optimizer, find_unused_parameters=True)
+        wrapped._how[0]._goes_back = lambda step_s: False
+        data = torch.Generator().manual_seed(7 + rank)
+        for step in range(14):
+            inputs = torch.randn(8, SIZE, generator=data)
+
+            def evaluate():
+                optimizer.zero_grad()
+                loss = nn.functional.mse_loss(wrapped(inputs), inputs.roll(1, 1))
+                if wrapped._how[0]._averaging and rank == 0:
+                    loss = loss + (model.late - 1).square().sum()
+                loss.backward()
+                return loss
+
+            if closure:
+                optimizer.step(evaluate)
+            else:
+                evaluate()
+                optimizer.step()
+        wrapped.finish()
+        return [d["mode"] for d in wrapped.explain()["decisions"]], flat(wrapped)
+
+
 def in_vain(rank, size):
     """Modes decided on: averages of parameters are promised and prove to be slow."""
     with told(lambda seen: ("local:period=2", "none") if seen else ("bsp", "none")):
@@ -313,6 +345,13 @@ class Auto(unittest.TestCase):
             self.assertEqual(memory, results[0][2])
             self.assertLess(losses[-1], 0.8 * losses[0])
             self.assertEqual(steps, 34)
+
+    def test_optimizers_of_every_kind_go_on_with_gradients(self):
+        for kind, closure in ("SGD", True), ("AdamW", True), ("RMSprop", False), ("Adadelta", False):
+            with self.subTest(kind=kind, closure=closure):
+                first, second = run(with_closure, 2, kind, closure)
+                self.assertEqual(first[0], ["bsp", "local:period=2", "bsp"])
+                self.assertEqual(first, second)
 
     def test_averages_of_parameters_that_prove_slower_are_left_for_good(self):
         results = run(in_vain, 2)

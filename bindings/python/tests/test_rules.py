@@ -1,5 +1,6 @@
 """What wrap() promises and what it refuses, on two ranks."""
 
+import copy
 import os
 import tempfile
 import time
@@ -56,6 +57,12 @@ def refused(rank, size):
     asks("other outer rates", sync=["diloco", "diloco:outer_lr=0.1"][rank])
     asks("a weight that is none", weight=[1.0, float("nan")][rank])
     asks("an unknown codec on one rank", ["int8", "int9"][rank])
+    asks("no number of steps", sync="local", local_steps=[0, -1][rank])
+    asks("no seed", seed=1.5)
+    asks("no optimizer", sync="local", optimizer=lambda m: sgd(m) if rank == 0 else 3)
+    asks("LBFGS with auto", "auto", "auto", optimizer=lambda m: LBFGS(m.parameters()))
+    alone = [dist.new_group([0]), dist.new_group([1])][rank]
+    asks("DDP of another group", model=DistributedDataParallel(nn.Linear(2, 2), process_group=alone))
     asks("other models", sync="local", model=nn.Linear(16, 16 + 8 * rank))
     asks("other models, bsp", model=nn.Linear(16, 16 + 8 * rank))
     other = nn.Linear(16, 16)
@@ -93,6 +100,11 @@ REFUSED = {
     "other outer rates": ["outer_lr=0.1", "rank 1"],
     "a weight that is none": ["rank 1: weight is nan"],
     "an unknown codec on one rank": ["rank 1: ", "int9"],
+    "no number of steps": ["rank 1: local_steps is -1"],
+    "no seed": ["seed is 1.5"],
+    "no optimizer": ["rank 1: optimizer is 3"],
+    "LBFGS with auto": ["LBFGS"],
+    "DDP of another group": ["another process group"],
     "other models": ["parameter weight (16, 16)", "parameter weight (24, 16)", "rank 1"],
     "other models, bsp": ["parameter weight (16, 16)", "parameter weight (24, 16)", "rank 1"],
     "the optimizer of another model": ["none of the model's parameters"],
@@ -323,6 +335,82 @@ LEARN = [
 ]
 
 
+def fresh_like(model):
+    return nn.Sequential(*[nn.Linear(p.in_features, p.out_features) if isinstance(p, nn.Linear) else p
+                           for p in model])
+
+
+def loaded(rank, size, codec, sync):
+    """How far parameters are from a state of the bare model after steps of no length."""
+    import weft.torch
+
+    model = model_of()
+    optimizer = sgd(model)
+    wrapped = weft.torch.wrap(model, codec, sync, optimizer)
+    train(wrapped, optimizer, rank, 3)
+    torch.manual_seed(9)
+    other = fresh_like(model)
+    wrapped.load_state_dict({f"module.{name}": value for name, value in other.state_dict().items()})
+    optimizer.param_groups[0]["lr"] = 0.0
+    train(wrapped, optimizer, rank, 6)
+    return max((a - b).abs().max().item() for a, b in zip(model.parameters(), other.parameters()))
+
+
+def moved(rank, size, sync):
+    """Parameters after they were given other memory."""
+    import weft.torch
+
+    model = model_of()
+    optimizer = sgd(model)
+    wrapped = weft.torch.wrap(model, "none", sync, optimizer)
+    train(wrapped, optimizer, rank, 2)
+    other = 0.5 * nn.utils.parameters_to_vector(model.parameters()).detach()
+    nn.utils.vector_to_parameters(other, model.parameters())
+    train(wrapped, optimizer, rank, 4)
+    return flat(wrapped)
+
+
+def kept_apart(rank, size):
+    """What a state that is refused leaves, what two learning rates give under scaffold, and a copy."""
+    import weft.torch
+
+    model = model_of()
+    wrapped = weft.torch.wrap(model, "int8", "local", sgd(model))
+    state = wrapped.state_dict()
+    other = fresh_like(model)
+    before = weft.torch.wrap(other, "int4", "local", sgd(other))
+    values = flat(before)
+    said = message(lambda: before.load_state_dict(state))
+    third = model_of()
+    groups = [{"params": [p], "lr": 0.01 * (i + 1)} for i, p in enumerate(third.parameters())]
+    optimizer = torch.optim.SGD(groups, lr=0.1)
+    scaffold = weft.torch.wrap(third, "none", "scaffold", optimizer)
+    rates = message(lambda: train(scaffold, optimizer, rank, 1))
+    try:
+        copied = str(copy.deepcopy(scaffold))
+    except TypeError as error:
+        copied = str(error)
+    return said, flat(before) == values, rates, copied
+
+
+def counted(rank, size, codec, sync):
+    """model.step after a state of 5 steps was loaded twice and 3 steps more were taken."""
+    import weft.torch
+
+    model = model_of()
+    optimizer = sgd(model)
+    wrapped = weft.torch.wrap(model, codec, sync, optimizer)
+    train(wrapped, optimizer, rank, 5)
+    state = wrapped.state_dict()
+    model = model_of()
+    optimizer = sgd(model)
+    wrapped = weft.torch.wrap(model, codec, sync, optimizer)
+    for _ in range(2):
+        wrapped.load_state_dict(state)
+    train(wrapped, optimizer, rank, 3)
+    return wrapped.step
+
+
 def learned(rank, size):
     import weft.torch
 
@@ -354,6 +442,30 @@ class Rules(unittest.TestCase):
                     self.assertIn(word, first[what])
                 if words:
                     self.assertTrue(first[what].startswith("ValueError"), first[what])
+
+    def test_a_state_of_the_bare_model_is_where_training_begins_anew(self):
+        for codec, sync in (("none", "bsp"), ("topk:rate=0.1", "bsp"), ("topk:rate=0.1", "local:period=2"),
+                            ("none", "diloco:period=2"), ("none", "slowmo:period=2"), ("int8", "asp")):
+            with self.subTest(codec=codec, sync=sync):
+                self.assertEqual(run(loaded, 2, codec, sync), [0.0, 0.0])
+
+    def test_parameters_that_were_given_other_memory_are_averaged_all_the_same(self):
+        for sync in ("local:period=2", "ssp:bound=0", "bsp"):
+            with self.subTest(sync=sync):
+                first, second = run(moved, 2, sync)
+                self.assertEqual(first, second)
+
+    def test_what_cannot_be_changes_nothing(self):
+        for said, unchanged, rates, copied in run(kept_apart, 2):
+            self.assertIn("made with codec 'int8", said)
+            self.assertTrue(unchanged)
+            self.assertIn("needs one learning rate", rates)
+            self.assertIn(".module", copied)
+
+    def test_steps_are_counted_on_from_a_state(self):
+        for codec, sync in ("int8", "bsp"), ("none", "bsp"), ("none", "local"), ("auto", "bsp"):
+            with self.subTest(codec=codec, sync=sync):
+                self.assertEqual(run(counted, 2, codec, sync), [8, 8])
 
     def test_codecs_serve_every_floating_type(self):
         first, second = run(types, 2)

@@ -73,18 +73,30 @@ def unite_memory(optimizer: torch.optim.Optimizer, group: Any) -> None:
     """What ranks' optimizers remember becomes the mean of those that remember it, on all ranks, so that
     the same gradients lead to the same parameters from then on. Every rank calls it."""
     parameters = [p for one in optimizer.param_groups for p in one["params"]]
-    own = [{name: list(value.shape) for name, value in optimizer.state.get(p, {}).items()
-            if isinstance(value, torch.Tensor) and value.is_floating_point()} for p in parameters]
+    own = [_remembered(optimizer.state.get(p, {})) for p in parameters]
     everyone = [json.loads(one) for one in _native.gather(group, json.dumps(own))]
     for parameter, known in zip(parameters, zip(*everyone)):
+        state = optimizer.state[parameter] if any(known) else {}
         for name in sorted({name for one in known for name in one}):
-            shape = next(one[name] for one in known if name in one)
-            held = optimizer.state[parameter].get(name)
-            if held is None:
-                held = torch.zeros(shape, dtype=parameter.dtype)
-                optimizer.state[parameter][name] = held
-            dist.all_reduce(held, group=group)
-            held.div_(sum(name in one for one in known))
+            entries = [one[name] for one in known if name in one]
+            if not isinstance(entries[0], list):  # a count of steps
+                state[name] = max(entries)
+                continue
+            if state.get(name) is None:
+                state[name] = torch.zeros(entries[0], dtype=parameter.dtype)
+            dist.all_reduce(state[name], group=group)
+            state[name].div_(len(entries))
+
+
+def _remembered(state: Dict[str, Any]) -> Dict[str, Any]:
+    """Shapes of tensors, and numbers."""
+    found: Dict[str, Any] = {}
+    for name, value in state.items():
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            found[name] = list(value.shape)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            found[name] = value
+    return found
 
 
 def _by_rank(values: List[str]) -> str:

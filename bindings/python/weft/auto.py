@@ -84,7 +84,7 @@ class Automatic(Gradients):
 
     @property
     def step(self) -> int:
-        return self._hook.passes + (self._parameters.step if self._parameters else 0)
+        return super().step + (self._parameters.step if self._parameters else 0)
 
     @property
     def rounds(self) -> int:
@@ -97,6 +97,12 @@ class Automatic(Gradients):
     def finish(self) -> None:
         if self._parameters:
             self._parameters.finish()
+
+    def begin_anew(self) -> None:
+        super().begin_anew()
+        if self._averaging:
+            self._parameters.begin_anew()
+            self._rounds = self._since = self._parameters.rounds
 
     def release(self) -> None:
         super().release()
@@ -120,8 +126,12 @@ class Automatic(Gradients):
         return _native.gather(self.group, own)
 
     def restore(self, saved: List[bytes]) -> None:
+        if not saved:
+            raise ValueError("state_dict['weft'] has no rank's state")
         heads, blobs = zip(*(_taken_apart(one) for one in saved))
         head = heads[0]
+        self._hook.forget()
+        self._begin = None
         self._slower.update(head["slower"])
         if head["mode"] != "bsp":
             if head["mode"] not in self._modes:
@@ -371,24 +381,12 @@ class Automatic(Gradients):
             self._parameters.take_up(codec, mode)
         self._averaging, self._watch, self._begin = True, Rounds(), None
         self._rounds = self._since = self._parameters.rounds
-        if not owed:
-            return
-        optimizer, step = self._optimizer, self._optimizer.step
+        self._parameters.before_closure = self._before_closure
+        self._parameters.owed = owed
 
-        def first(closure: Optional[Callable[[], Any]] = None) -> Any:
-            result = None
-            if closure is not None:
-                with torch.enable_grad():
-                    result = closure()
-            for parameter in self.model.parameters():
-                held = owed.pop(id(parameter), None)
-                if held is not None and parameter.grad is not None:
-                    parameter.grad.add_(held.view_as(parameter))
-            optimizer.step = step  # type: ignore[method-assign]
-            step()
-            return result
-
-        optimizer.step = first  # type: ignore[method-assign]
+    def _before_closure(self) -> None:
+        if self.step != self._counted:
+            self._begin_step()
 
 
 def _named(answer: Dict[str, Any]) -> str:
@@ -402,10 +400,21 @@ def _key(answer: Dict[str, Any]) -> Any:
 
 
 def _taken_apart(saved: bytes) -> Any:
-    line, rest = bytes(saved).split(b"\n", 1)
-    head = json.loads(line)
-    blobs = []
-    for size in head["bytes"]:
-        blobs.append(rest[:size])
-        rest = rest[size:]
+    """What save() wrote, from any source."""
+    try:
+        line, rest = bytes(saved).split(b"\n", 1)
+        head = json.loads(line)
+        sizes = [int(size) for size in head["bytes"]]
+        if sum(sizes) != len(rest) or min(sizes, default=0) < 0:
+            raise ValueError(f"{len(rest)} bytes in place of {sum(sizes)}")
+        wanted = ("mode", "slower", "codec") + (("codecs", "used", "held") if head["mode"] == "bsp" else ())
+        missing = [key for key in wanted if key not in head]
+        if missing or len(sizes) != (len(head["used"]) if head["mode"] == "bsp" else 1):
+            raise ValueError(f"nothing of {missing}" if missing else f"{len(sizes)} parts")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"state_dict['weft'] is no state of codec 'auto': {error}") from None
+    blobs, at = [], 0
+    for size in sizes:
+        blobs.append(rest[at:at + size])
+        at += size
     return head, blobs

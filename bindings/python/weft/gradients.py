@@ -98,6 +98,12 @@ class Hook:
         carried, self._carried = self._carried, {}
         return carried
 
+    def forget(self) -> None:
+        """All that codecs hold back, and what of it waits for the next gradients."""
+        self._compressors.clear()
+        self.held.clear()
+        self._carried.clear()
+
     def _take(self, number: int) -> None:
         residual = self.compressor(self.held.pop(number)).take_residual(number)
         if residual.numel() and number not in self._parts:
@@ -178,12 +184,13 @@ class Gradients:
         self.no_sync = model.no_sync  # DDP's own
         self.model = model.module
         self.loss: Optional[float] = None
+        self._before = 0  # steps that were taken before a state was loaded, less those of then
         self._hook = Hook(group, codec, seed, weight)
         model.register_comm_hook(self._hook, average)
 
     @property
     def step(self) -> int:
-        return self._hook.passes
+        return self._before + self._hook.passes
 
     @property
     def rounds(self) -> int:
@@ -191,6 +198,13 @@ class Gradients:
 
     def explain(self) -> Dict[str, Any]:
         return {"reason": f"{self._hook.codec} with bsp: as asked for"}
+
+    def begin_anew(self) -> None:
+        """Other parameters were loaded: nothing is owed to the old ones."""
+        self._hook.forget()
+
+    def resume(self, step: int) -> None:
+        self._before += step - self.step
 
     def widest(self) -> int:
         return 0

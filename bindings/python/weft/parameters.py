@@ -61,6 +61,9 @@ class Parameters:
         self._sync = self._make(codec, mode, agreed)
         self.resting = False  # the optimizer's steps are its own
         self._steps = self._rounds = 0  # under modes that were left
+        # Called before a step that has a closure, in which the forward pass comes too late for it.
+        self.before_closure: Optional[Callable[[], None]] = None
+        self.owed: Dict[int, torch.Tensor] = {}  # by id of a parameter: for its next gradient
         self._own_step = optimizer.step
         _taken.add(optimizer)
 
@@ -91,6 +94,21 @@ class Parameters:
         """Leaves without a word to the others; what a codec holds back is forgotten."""
         self._steps, self._rounds = self.step, self.rounds
         self.resting, self._sync = True, None
+
+    def begin_anew(self) -> None:
+        """Every rank calls it: all have rank 0's parameters, and nothing is remembered."""
+        if self.resting:
+            return
+        self._check_places()
+        loaded = self._flat.clone()
+        self._sync.finish()  # shard servers give all ranks what they have
+        self._flat.copy_(loaded)
+        self.rest()
+        self.owed.clear()
+        self._sync, self.resting = self._make(self._codec, self._mode, False), False
+
+    def resume(self, step: int) -> None:
+        """Its steps are in what restore() gets."""
 
     def take_up(self, codec: str, mode: str) -> None:
         """Every rank calls it, with the same parameters."""
@@ -128,19 +146,26 @@ class Parameters:
         self._sync.restore(saved)
 
     def _step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        if closure is not None and self.before_closure is not None:
+            self.before_closure()
         if self.resting:
             return self._own_step() if closure is None else self._own_step(closure)
-        rate = float(self._optimizer.param_groups[0]["lr"])
+        self._check_places()
+        rate = self._rate()
         if closure is None:
             self._check_loss()
-        result = None
-        if self._sync.needs_gradient():
+        result, needs_gradient = None, self._sync.needs_gradient()
+        if needs_gradient or self.owed:
             if closure is not None:
                 with torch.enable_grad():
                     result = closure()
                 self._hear(result)
                 self._check_loss()
-            self._correct_gradient(rate)
+            self._pay()
+            if needs_gradient:
+                self._correct_gradient(rate)
+            else:
+                self._sync.before_step(self._flat[:0], 0.0, rate)
             self._own_step()
         else:
             self._sync.before_step(self._flat[:0], 0.0, rate)
@@ -153,6 +178,38 @@ class Parameters:
         loss, self.loss = self.loss or 0.0, None
         self._sync.after_step(loss, rate)
         return result
+
+    def _rate(self) -> float:
+        rates = {float(group["lr"]) for group in self._optimizer.param_groups}
+        if len(rates) > 1 and self._mode.startswith("scaffold"):
+            raise ValueError(f"sync '{self._mode}' needs one learning rate for all parameters; "
+                             f"the optimizer has {', '.join(map(str, sorted(rates)))}")
+        return float(self._optimizer.param_groups[0]["lr"])
+
+    def _check_places(self) -> None:
+        """Parameters that were given other memory since, such as by ``vector_to_parameters``, go back to
+        where they are averaged, with the values they have now."""
+        at = 0
+        for parameter in self._parameters:
+            place = self._flat[at:at + parameter.numel()]
+            at += parameter.numel()
+            if parameter.numel() == 0 or parameter.data_ptr() == place.data_ptr():
+                continue
+            if parameter.dtype != torch.float32 or parameter.device.type != "cpu":
+                raise ValueError(f"a parameter became {parameter.dtype} on {parameter.device}; "
+                                 f"sync '{self._mode}' needs float32 in host memory")
+            place.copy_(parameter.detach().reshape(-1))
+            parameter.data = place.view_as(parameter)
+
+    def _pay(self) -> None:
+        for parameter in self._parameters:
+            held = self.owed.pop(id(parameter), None)
+            if held is None:
+                continue
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            parameter.grad.add_(held.view_as(parameter))
+        self.owed.clear()
 
     def _hear(self, result: Any) -> None:
         if result is not None:

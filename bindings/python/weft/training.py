@@ -71,13 +71,14 @@ def wrap(
     group = _checked(group)
     problem, said, make = None, {}, None
     try:
-        _check_model(model, optimizer)
+        _check_numbers(seed, weight, local_steps)
+        _check_model(model, optimizer, group)
         if find_unused_parameters and isinstance(model, DistributedDataParallel):
             raise ValueError("the model is in DistributedDataParallel already: "
                              "give find_unused_parameters to that")
         said, make = _choice(model, codec, sync, optimizer, group, seed, weight, local_steps,
                              find_unused_parameters)
-    except ValueError as error:
+    except (ValueError, TypeError, AttributeError) as error:
         problem = str(error)
     said.update({
         "seed": str(seed),
@@ -104,12 +105,23 @@ def _checked(group: Optional[Any]) -> Any:
     return group
 
 
-def _check_model(model: nn.Module, optimizer: Optional[torch.optim.Optimizer]) -> None:
+def _check_numbers(seed: Any, weight: Any, local_steps: Any) -> None:
+    for name, value, most in ("seed", seed, 2**64 - 1), ("local_steps", local_steps, 2**31 - 1):
+        if not isinstance(value, int) or not 0 <= value <= most:
+            raise ValueError(f"{name} is {value!r}; it must be a whole number from 0 to {most}")
+    if not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
+        raise ValueError(f"weight is {weight!r}; it must be a number above 0")
+
+
+def _check_model(model: nn.Module, optimizer: Optional[torch.optim.Optimizer], group: Any) -> None:
     inner = _inner(model)
     if any(isinstance(part, Wrapped) for part in inner.modules()) or any(
             other.module is inner for other in _alive):
         raise ValueError("the model is wrapped already: use what the first wrap() gave, "
                          "or let go of it before wrapping the model again")
+    if isinstance(model, DistributedDataParallel) and back_end_of(model.process_group) is not group:
+        raise ValueError("the model's DistributedDataParallel is of another process group: "
+                         "give wrap() that one as group")
     trainable = {name: p for name, p in inner.named_parameters() if p.requires_grad}
     if not trainable:
         raise ValueError("the model has no parameter that requires a gradient: "
@@ -119,6 +131,8 @@ def _check_model(model: nn.Module, optimizer: Optional[torch.optim.Optimizer]) -
             raise ValueError(f"parameter '{name}' is {parameter.dtype}; "
                              "only floating types are trained together")
     if optimizer is not None:
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise ValueError(f"optimizer is {optimizer!r}; it must be one of torch.optim")
         known = {id(p) for group in optimizer.param_groups for p in group["params"]}
         if not any(id(p) in known for p in trainable.values()):
             raise ValueError("the optimizer has none of the model's parameters: "
@@ -147,8 +161,6 @@ def _choice(
     if mode_codec and _native.codec_text(asked) != _native.codec_text(mode_codec):
         raise ValueError(f"codec is '{asked}', but sync is '{mode}': name one of them only")
     codec_text = _native.codec_text(asked)
-    if not 0 < weight < float("inf"):
-        raise ValueError(f"weight is {weight}; it must be a number above 0")
     if gradients and local_steps:
         raise ValueError(f"local_steps is {local_steps}, but sync '{mode}' has no local steps")
     if not gradients:
@@ -218,6 +230,9 @@ def _automatic(
     else:
         if optimizer is None:
             raise ValueError("sync 'auto' may act in optimizer.step(): give wrap() the optimizer")
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise ValueError("sync 'auto' may average what optimizers remember, and LBFGS remembers "
+                             "lists: use another optimizer, or sync 'bsp'")
         _check_optimizer(model, sync, optimizer, False)
 
     def make() -> "Wrapped":
@@ -317,16 +332,27 @@ class Wrapped(nn.Module):
                 "version": _VERSION,
                 "codec": self.codec,
                 "sync": self.sync,
+                "step": self.step,
                 "ranks": self._how[0].save(),
             }
         return state
 
     def load_state_dict(self, state_dict: Dict[str, Any], strict: bool = True) -> Any:
+        """A state without ``"weft"``, such as one of DistributedDataParallel, is where training begins anew,
+        with rank 0's parameters where ranks average parameters. Every rank calls it."""
         state = dict(state_dict)
         saved = state.pop(_STATE, None)
+        if saved is not None:
+            self._check_saved(saved)
         keys = super().load_state_dict(state, strict)
         if saved is None:
+            self._how[0].begin_anew()
             return keys
+        self._how[0].restore(saved["ranks"])
+        self._how[0].resume(int(saved.get("step", 0)))
+        return keys
+
+    def _check_saved(self, saved: Dict[str, Any]) -> None:
         if saved.get("version") != _VERSION:
             raise ValueError(
                 f"state_dict['weft'] is of version {saved.get('version')}; this is {_VERSION}"
@@ -334,8 +360,10 @@ class Wrapped(nn.Module):
         for name, own in (("codec", self.codec), ("sync", self.sync)):
             if saved[name] != own:
                 raise ValueError(f"state_dict was made with {name} '{saved[name]}', not '{own}'")
-        self._how[0].restore(saved["ranks"])
-        return keys
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a wrapped model belongs to its group and cannot be copied or pickled: "
+                        "copy its .module, or save its state_dict()")
 
 
 def split_data(split: str, labels: Sequence[int], ranks: int, seed: int = 1) -> List[List[int]]:

@@ -8,6 +8,7 @@ that count.
 import argparse
 import datetime
 import json
+import math
 import os
 import socket
 import sys
@@ -123,8 +124,10 @@ def main() -> None:
         optimizer.zero_grad()
         loss = nn.functional.mse_loss(model(inputs), targets)
         loss.backward()
+        if arguments.library == "weft":
+            model.report(loss.item())  # which adaptive periods need
         optimizer.step()
-        losses.append(loss.item())
+        losses.append(loss.item() if math.isfinite(loss.item()) else None)
         ends.append(time.monotonic() - begin)
     sent = bytes_sent() - sent
     print(json.dumps({

@@ -11,6 +11,7 @@
 #include "live/job/job_fields.h"
 #include "live/job/job_text.h"
 #include "live/job/submission.h"
+#include "runtime/training/synchroniser.h"
 #include "sync/mode.h"
 
 namespace weft::live {
@@ -31,6 +32,7 @@ class Checker {
     check_sharing();
     check_labels("sync", job_.sync);
     check_labels("codec", job_.codec);
+    check_pairs();
     check_automatic();
     check_dependencies();
     check_array();
@@ -222,6 +224,24 @@ class Checker {
         if (const auto codec = codec::make_codec(label); !codec.ok()) why = codec.error().text();
       }
       if (!why.empty()) add(place, fmt::format("is {}: {}", shown(label), why));
+    }
+  }
+
+  // Every codec is offered with every mode.
+  void check_pairs() {
+    for (const std::string& codec_text : job_.codec) {
+      const auto codec = codec::make_codec(codec_text);
+      for (const std::string& sync_text : job_.sync) {
+        const auto mode = sync::parse_mode(sync_text);
+        if (!codec.ok() || !mode.ok()) continue;  // told already, or auto
+        const Status together = runtime::Synchroniser::check(*mode, **codec);
+        if (!together.ok()) {
+          add("codec",
+              fmt::format("is {}, with sync {}: {}", shown(codec_text), shown(sync_text),
+                          together.error().what),
+              {"sync"});
+        }
+      }
     }
   }
 

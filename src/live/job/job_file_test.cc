@@ -184,7 +184,7 @@ TEST(JobFile, RefusesWithLineValueAndLimit) {
       {"a second document", "run: x\n---\nrun: y\n", "a second YAML document"},
       {"broken YAML", "run: [x\n", "train.yaml:"},
       {"too many ways to run",
-       "run: x\nsync: [bsp, diloco, local]\ncodec: [none, fp16, bf16, int8, int4, sign]\n"
+       "run: x\nsync: [bsp, diloco, local]\ncodec: [none, fp16, bf16, int8, int4, topk]\n"
        "min_workers: 1\nmax_workers: 99\n",
        "16 sizes, 1 types and 18 pairs of sync and codec, which makes 288 configurations"},
       {"the same key twice", "run: x\nrun: y\n", "twice"},
@@ -194,8 +194,12 @@ TEST(JobFile, RefusesWithLineValueAndLimit) {
   }
 }
 
-TEST(JobFile, RefusesWhatAutoDoesNotGoWith) {
+TEST(JobFile, RefusesCodecsAndModesThatDoNotGoTogether) {
   const std::vector<BadCase> cases = {
+      {"a codec that spoils a mode", "run: x\ncodec: int8\nsync: gossip\n",
+       "codec is 'int8', with sync 'gossip': sync mode 'gossip' mixes parameters"},
+      {"one pair of several", "run: x\ncodec: [none, dgc]\nsync: [bsp, local]\n",
+       "codec is 'dgc', with sync 'local'"},
       {"auto beside others", "run: x\ncodec: [none, auto]\n", "codec.1 is auto beside others"},
       {"auto's mode", "run: x\ncodec: auto\nsync: diloco\n", "goes with sync bsp or auto"},
       {"a mode alone", "run: x\nsync: auto\n", "sync is auto, but codec is not"},

@@ -238,6 +238,12 @@ std::vector<float> CompressedReduce::take_residual(std::uint32_t bucket) {
   return residual;
 }
 
+std::optional<BucketState> CompressedReduce::state_of(std::uint32_t bucket) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = states_.find(bucket);
+  return at == states_.end() ? std::nullopt : std::optional(at->second);
+}
+
 std::string CompressedReduce::save() const { return save_states(*codec_, states_); }
 
 Status CompressedReduce::restore(const std::vector<std::string>& saved) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,6 +59,8 @@ class CompressedReduce {
 
   const codec::Codec& codec() const { return *codec_; }
   const BucketStates& states() const { return states_; }
+  // A copy of what is remembered of a bucket, if anything. Requires: nothing is under way with it.
+  std::optional<BucketState> state_of(std::uint32_t bucket) const;
 
   // This rank's states as bytes.
   std::string save() const;

@@ -101,6 +101,41 @@ TEST_P(AsManyRanks, GoOnExactlyWhereEachWas) {
   });
 }
 
+// What an average under way has taken out of the feedback is there again when it is begun again:
+// after steps that change nothing all ways have arrived, in the run that went on and in the other.
+TEST(AverageUnderWay, IsSavedWithWhatTheCodecHeldBefore) {
+  constexpr int kRanks = 2, kLastTurns = 120;
+  for (const char* mode :
+       {"local:period=2,overlap=1", "diloco:period=2,eager,outer_lr=1,outer_momentum=0"}) {
+    for (const char* codec : {"topk:rate=0.2", "int4"}) {
+      SCOPED_TRACE(fmt::format("{} with {}", mode, codec));
+      std::vector<std::string> saved(kRanks);
+      Vectors went_on(kRanks), restored(kRanks);
+      Ranks world(kRanks);
+      world.start();
+      world.run([&](int rank, Group& group) {
+        const auto r = static_cast<std::size_t>(rank);
+        std::vector<float> x(kFew);
+        auto sync = synchroniser_of(world, rank, mode, codec, x);
+        take_turns(*sync, x, rank, group, 4);
+        saved[r] = sync->save();
+        for (int turn = 0; turn < kLastTurns; ++turn) ASSERT_DONE(descend(*sync, x, rank, 0));
+        went_on[r] = x;
+        ASSERT_DONE(sync->finish());
+        EXPECT_FALSE(descend(*sync, x, rank, 0).ok()) << "an average was given up";
+        sync = synchroniser_of(world, rank, mode, codec, x);
+        ASSERT_DONE(sync->restore(saved));
+        for (int turn = 0; turn < kLastTurns; ++turn) ASSERT_DONE(descend(*sync, x, rank, 0));
+        restored[r] = x;
+      });
+      if (HasFatalFailure()) return;
+      for (std::size_t i = 0; i < kFew; ++i) {
+        ASSERT_NEAR(went_on[0][i], restored[0][i], 1e-3) << "parameter " << i;
+      }
+    }
+  }
+}
+
 // Under servers every rank begins from the shards, whoever had pushed last and however it is told.
 TEST(AnotherNumberOfRanks, HasAllThatWasPushed) {
   for (const char* mode : {"asp", "ssp:bound=30", "fedbuff:buffer=2,period=1", "bsp:backup=1"}) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "runtime/training/synchroniser.h"
@@ -24,6 +26,9 @@ struct Synchroniser::Operation {
   std::size_t coded = 0;   // values of `sum` that went through the codec and are means
   std::vector<std::vector<float>> heard;  // with neighbours: by place in action.ranks
   std::vector<Group::WorkPtr> works;
+  // What the codec remembered of each piece before, where steps go on meanwhile: a state that is
+  // saved then begins the average again.
+  std::map<std::uint32_t, std::optional<BucketState>> before;
   bool arrived = false;
   Status failure;  // it has arrived as nothing
 

@@ -230,6 +230,9 @@ Status Synchroniser::average(const sync::Action& action) {
     CHECK(values.size() / kPiece < kMostPieces);
     for (std::uint32_t k = 0; k * kPiece < values.size(); ++k) {
       const std::size_t from = k * kPiece, size = std::min(kPiece, values.size() - from);
+      if (options_.mode.overlap > 0 || options_.mode.eager) {
+        operation->before.emplace(first + k, reduce_.state_of(first + k));
+      }
       operation->works.push_back(reduce_.average(first + k, values.subspan(from, size)));
     }
     operation->works.push_back((*group)->all_reduce(sum.data() + values.size(), kTotals,
@@ -346,6 +349,11 @@ void Synchroniser::take_arrived() {
 }
 
 Status Synchroniser::finish() {
+  if (!under_way_.empty()) {
+    failed_ =
+        Error{ErrorKind::kUnsupported, "training has finished: the average under way was given up",
+              "load a state to go on"};
+  }
   drop_operations();
   if (shards_ == nullptr || shards_->finished()) return {};
   if (Status status = shards_->finish(parameters_); !status.ok()) return status;

@@ -105,6 +105,7 @@ class Synchroniser {
   Status meet();
   std::size_t place_of_agreed();
   std::vector<float>& agreed();
+  BucketStates states_to_save();
   Result<Saved> load(const std::string& bytes) const;
   std::size_t place_for(std::size_t rank, const std::vector<sync::Machine>& machines) const;
   Result<Start> start_from(const std::vector<Saved>& all);

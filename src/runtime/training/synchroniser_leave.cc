@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/training/sync_operation.h"
 
@@ -12,7 +13,8 @@ Status Synchroniser::leave() {
   const bool ways = mode.exchange == sync::Exchange::kDeltas && mode.fragments == 1 &&
                     mode.overlap == 0 && !mode.eager && !mode.control && mode.group == 0 &&
                     mode.participation == 1 && mode.outer == sync::OuterRule{};
-  if (!ways || !std::equal(parameters_.begin(), parameters_.end(), agreed().begin())) {
+  // By bits: a NaN that was averaged is agreed on, too.
+  if (!ways || std::memcmp(parameters_.data(), agreed().data(), parameters_.size_bytes()) != 0) {
     return Error{ErrorKind::kUnsupported,
                  fmt::format("sync mode '{}' cannot be left {}", mode.name,
                              ways ? "between two averages" : "for another"),

@@ -53,6 +53,19 @@ struct Synchroniser::Start {
   codec::CodecState pushed;
 };
 
+// As before the averages under way, which are begun again.
+BucketStates Synchroniser::states_to_save() {
+  for (const auto& operation : under_way_) static_cast<void>(operation->wait_all());
+  BucketStates states = reduce_.states();
+  for (auto operation = under_way_.rbegin(); operation != under_way_.rend(); ++operation) {
+    for (const auto& [bucket, state] : (*operation)->before) {
+      states.erase(bucket);
+      if (state) states.emplace(bucket, *state);
+    }
+  }
+  return states;
+}
+
 std::string Synchroniser::save() {
   ByteWriter out;
   out.put(kMagic);
@@ -62,7 +75,7 @@ std::string Synchroniser::save() {
   const auto vectors = replica_.vectors();
   out.put(static_cast<std::uint32_t>(vectors.size()));
   for (const auto& vector : vectors) put_values(out, *vector.values);
-  put_text(out, reduce_.save());
+  put_text(out, save_states(*options_.codec, states_to_save()));
   if (shards_ == nullptr) return out.take();
   const auto pushed = codec::save(shards_->pushed());
   put_text(out, {reinterpret_cast<const char*>(pushed.data()), pushed.size()});
