@@ -38,7 +38,7 @@ constexpr Entry kEntries[] = {
     {"onebit", "one bit and two means per block (1-bit SGD)", &make_onebit, nullptr, true},
     {"topk", "the share of largest magnitudes, exact or by a sampled threshold", nullptr,
      &make_topk},
-    {"budget", "the share of largest magnitudes of the whole model: one threshold for all layers",
+    {"budget", "the share of largest magnitudes of the whole model: one budget for all layers",
      nullptr, &make_budget},
     {"threshold", "every magnitude from a given one on", nullptr, &make_threshold},
     {"dgc", "top-k of the velocity, with momentum correction (DGC)", nullptr, &make_dgc},

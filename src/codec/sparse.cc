@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "codec/budget.h"
 #include "codec/linear_parts.h"
@@ -66,8 +65,8 @@ class TopK : public SparseCodec {
 };
 
 // The share of largest magnitudes of all that a rank encodes in a step: pieces with larger values
-// send a larger share of theirs, up to kMostTimes as much. The threshold is that of the step
-// before; in the first step, and alone, every piece has its own.
+// send a larger share of theirs (codec/budget.h). In the first step, and alone, every piece sends
+// the same.
 class BudgetTopK : public TopK {
  public:
   BudgetTopK(const std::string& text, Carrier carrier, double rate, bool feedback)
@@ -75,20 +74,21 @@ class BudgetTopK : public TopK {
 
  protected:
   std::size_t most(std::size_t count) const override {
-    constexpr std::size_t kMostTimes = 16;
-    return std::min(count, kMostTimes * expected(count));
+    return std::min(count, Budget::kMostTimes * expected(count));
   }
   Result<Plan> plan(const Part& part) const override {
     const std::size_t count = part.values.size();
     std::vector<std::uint32_t> sample =
         sample_magnitudes([&](std::size_t i) { return value(part, {}, i); }, count, part.key);
-    std::optional<float> shared;
+    std::size_t wanted = expected(count);
     if (part.budget != nullptr) {
-      shared = part.budget->threshold(part.step, rate_);
-      part.budget->add(count, sample);
+      if (const auto share = part.budget->share(part.step, rate_, part.piece)) {
+        wanted = static_cast<std::size_t>(std::lround(*share * static_cast<double>(count)));
+      }
+      part.budget->add(part.piece, rate_, count, sample);
     }
-    if (shared) return Plan{{*shared, kNoLimit}, 1};
-    return Plan{sampled_threshold(sample, count, expected(count)), 1};
+    if (wanted == 0) return Plan{{std::numeric_limits<float>::max(), 0}, 1};
+    return Plan{sampled_threshold(sample, count, wanted), 1};
   }
 
  private:

@@ -14,10 +14,10 @@ Result<std::size_t> SparseCodec::encode(std::span<const float> values, std::size
                                         CodecState& state, std::span<std::byte> out) const {
   const std::size_t count = values.size();
   CHECK(state.codec == text() && out.size() >= most_bytes(count));
-  Part part{values,      state.residual(first, count).exact,
-            nullptr,     own_key(state),
-            state.step,  state.place.ranks,
-            state.budget};
+  Part part{values,       state.residual(first, count).exact,
+            nullptr,      own_key(state),
+            state.step,   state.place.ranks,
+            state.budget, {&state, first}};
   if (state.local.size() > 1) part.velocity = state.local[1].data() + first;
   Plan planned;
   if (count > 0) {

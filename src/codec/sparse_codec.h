@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "codec/budget.h"
 #include "codec/sparse.h"
 #include "codec/sparse_kernels.h"
 #include "codec/sparse_wire.h"
@@ -63,6 +64,7 @@ class SparseCodec : public OpaqueCodec {
     std::uint64_t step = 0;
     std::uint32_t ranks = 1;
     Budget* budget = nullptr;
+    Budget::Piece piece = {};
   };
   // How many values are chosen as a rule, and at most.
   virtual std::size_t expected(std::size_t count) const = 0;

@@ -130,7 +130,7 @@ Result<CodingTime> code_once(const codec::LinearCodec& codec, std::span<const fl
 
 const std::vector<std::string>& automatic_codecs() {
   static const std::vector<std::string> codecs = {
-      "none", "fp16", "int8", "int4", "onebit", "budget:rate=0.01", "powersgd:rank=4"};
+      "none", "fp16", "int8", "int4", "onebit", "topk:rate=0.01", "powersgd:rank=4"};
   return codecs;
 }
 
@@ -177,7 +177,7 @@ std::vector<CodingSpeed> usual_coding() {
           {"int8", {0.432e-9, 0.309e-9, 0.141e-9}, 1},
           {"int4", {0.356e-9, 0.304e-9, 0.145e-9}, 1},
           {"onebit", {0.438e-9, 0.327e-9, 0.175e-9}, 1},
-          {"budget:rate=0.01", {0.736e-9, 0.63e-9, 0.087e-9}, 1},
+          {"topk:rate=0.01", {0.736e-9, 0.63e-9, 0.087e-9}, 1},
           {"powersgd:rank=4", {0.368e-9, 0.16e-9, 0.427e-9}, 1}};
 }
 
