@@ -16,7 +16,7 @@
 namespace weft::codec {
 namespace {
 
-constexpr std::size_t kCounts[] = {8, 16, 32, 64, 128, 1024, 4096};
+constexpr std::size_t kLengths[] = {8, 16, 32, 64, 128, 1024, 4096};
 constexpr std::uint32_t kKey = 0xFFFFFF00;  // places wrap round
 
 void flip(std::vector<float>& values, std::uint32_t key) {
@@ -58,7 +58,7 @@ class ThcKernelsTest : public ::testing::TestWithParam<std::int64_t> {
 };
 
 TEST_P(ThcKernelsTest, RotationsEqualTheReferenceBitByBitAndUndoEachOther) {
-  for (const std::size_t count : kCounts) {
+  for (const std::size_t count : kLengths) {
     SCOPED_TRACE(count);
     const std::vector<float> values = draw(count, random_);
     std::vector<float> want = values, got = values;
@@ -75,7 +75,7 @@ TEST_P(ThcKernelsTest, RotationsEqualTheReferenceBitByBitAndUndoEachOther) {
 }
 
 TEST_P(ThcKernelsTest, CodesEqualTheReferenceBitByBit) {
-  for (const std::size_t count : kCounts) {
+  for (const std::size_t count : kLengths) {
     for (const bool random : {false, true}) {
       for (const ThcGrid grid : {ThcGrid{2.5F, 63}, ThcGrid{0, 15}, ThcGrid{1e-3F, 255}}) {
         SCOPED_TRACE(fmt::format("{} values, top {}, {}", count, grid.top, random));
@@ -101,7 +101,7 @@ TEST_P(ThcKernelsTest, CodesEqualTheReferenceBitByBit) {
 }
 
 TEST_P(ThcKernelsTest, TheLargestMagnitudeIsFound) {
-  for (const std::size_t count : kCounts) {
+  for (const std::size_t count : kLengths) {
     std::vector<float> values = draw(count, random_);
     const std::size_t at = random_.below(count);
     values[at] = -100;

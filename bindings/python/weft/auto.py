@@ -130,12 +130,14 @@ class Automatic(Gradients):
             raise ValueError("state_dict['weft'] has no rank's state")
         heads, blobs = zip(*(_taken_apart(one) for one in saved))
         head = heads[0]
+        if head["mode"] not in self._modes:
+            raise ValueError(f"state_dict was made with sync '{head['mode']}', which is not one of "
+                             f"{', '.join(self._modes)}")
         self._hook.forget()
         self._begin = None
-        self._slower.update(head["slower"])
+        known = head["slower"]
+        self._slower = {codec: float(known.get(codec, 1.0)) for codec in self._slower}
         if head["mode"] != "bsp":
-            if head["mode"] not in self._modes:
-                raise ValueError(f"state_dict was made with sync '{head['mode']}', not 'bsp'")
             self._rest()
             self._answer = {"mode": head["mode"], "codecs": [head["codec"]],
                             "reason": "as in the state that was loaded"}
@@ -409,6 +411,8 @@ def _taken_apart(saved: bytes) -> Any:
             raise ValueError(f"{len(rest)} bytes in place of {sum(sizes)}")
         wanted = ("mode", "slower", "codec") + (("codecs", "used", "held") if head["mode"] == "bsp" else ())
         missing = [key for key in wanted if key not in head]
+        if not isinstance(head["slower"], dict):
+            raise ValueError("'slower' is no object")
         if missing or len(sizes) != (len(head["used"]) if head["mode"] == "bsp" else 1):
             raise ValueError(f"nothing of {missing}" if missing else f"{len(sizes)} parts")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
