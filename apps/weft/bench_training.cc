@@ -208,7 +208,7 @@ void print_table(const Arguments& a, const std::vector<Entry>& entries, double l
   std::fputs(
       fmt::format("{:.3g} million parameters, {} ranks, {} steps, {}\n\n{}\n"
                   "step s: mean of a step of the slowest rank. MB/step: counted at a rank's "
-                  "interface.\ns to loss: until parameters that all ranks had gave a mean loss of "
+                  "sockets.\ns to loss: until parameters that all ranks had gave a mean loss of "
                   "{:.4g}, which all modes reached.\n{}",
                   parameters * 1e-6, a.ranks, a.steps,
                   a.arena.empty() ? "on this host" : "on the hosts of " + a.arena, table.text(),

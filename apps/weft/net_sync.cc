@@ -139,13 +139,6 @@ Status set_codec(const Arguments& a, SyncTask& task) {
   if (Status status = runtime::Synchroniser::check(task.mode, **codec); !status.ok()) {
     return status;
   }
-  const auto own = codec::make_codec(task.mode.codec.empty() ? name : task.mode.codec);
-  if (own.ok() && (*own)->text() != (*codec)->text()) {
-    return Error{ErrorKind::kInvalidInput,
-                 fmt::format("--codec is '{}', but sync mode '{}' names another", name,
-                             sync::mode_text(task.mode)),
-                 "name one of them only"};
-  }
   const auto values = static_cast<std::size_t>(task.parameters);
   task.bytes_per_value = (*codec)->wire_bytes(values) / static_cast<double>(values);
   return {};

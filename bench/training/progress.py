@@ -7,8 +7,8 @@
 Trains a task of tasks.py with plain averaging and with each pair, the same seeds and batches for all, at a constant
 learning rate, until the mean loss over all examples is a tenth (--share) of what it was at the begin; it is looked at after every
 average of parameters, where all ranks have the same. Progress is the steps of plain averaging over the steps of the
-pair, the mean over seeds; these are the numbers of src/sync/cost.cc and src/codec/efficiency.cc. A pair that is not there
-after eight times as many steps is worth at most an eighth.
+pair, the mean over seeds; docs/sync.md and docs/codecs.md say which numbers of the cost model come from here. A pair that is
+not there after eight times as many steps is worth at most an eighth.
 """
 
 import argparse

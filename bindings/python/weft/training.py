@@ -158,8 +158,6 @@ def _choice(
         return _automatic(model, codec, sync_text, optimizer, group, seed, find_unused_parameters)
     mode, mode_codec, gradients, needs_loss, needs_gradient = _native.mode_facts(sync_text)
     asked = codec or os.environ.get("WEFT_CODEC") or mode_codec or "none"
-    if mode_codec and _native.codec_text(asked) != _native.codec_text(mode_codec):
-        raise ValueError(f"codec is '{asked}', but sync is '{mode}': name one of them only")
     codec_text = _native.codec_text(asked)
     if gradients and local_steps:
         raise ValueError(f"local_steps is {local_steps}, but sync '{mode}' has no local steps")

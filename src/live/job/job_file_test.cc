@@ -198,6 +198,8 @@ TEST(JobFile, RefusesCodecsAndModesThatDoNotGoTogether) {
   const std::vector<BadCase> cases = {
       {"a codec that spoils a mode", "run: x\ncodec: int8\nsync: gossip\n",
        "codec is 'int8', with sync 'gossip': sync mode 'gossip' mixes parameters"},
+      {"a codec beside the mode's own", "run: x\ncodec: int8\nsync: diloco:codec=int4\n",
+       "names another"},
       {"one pair of several", "run: x\ncodec: [none, dgc]\nsync: [bsp, local]\n",
        "codec is 'dgc', with sync 'local'"},
       {"auto beside others", "run: x\ncodec: [none, auto]\n", "codec.1 is auto beside others"},

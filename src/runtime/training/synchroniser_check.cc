@@ -1,6 +1,7 @@
 // Which codecs and modes go together on live ranks.
 #include <fmt/format.h>
 
+#include "codec/codecs.h"
 #include "runtime/training/synchroniser.h"
 
 namespace weft::runtime {
@@ -22,6 +23,15 @@ Status Synchroniser::check(const sync::Mode& mode, const codec::Codec& codec) {
   using sync::Exchange;
   const std::string& text = codec.text();
   const bool coded = text != "none";
+  if (!mode.codec.empty()) {
+    const auto own = codec::make_codec(mode.codec);
+    if (!own.ok()) return own.error();
+    if ((*own)->text() != text) {
+      return unsupported(fmt::format("codec is '{}', but sync mode '{}' names another", text,
+                                     sync::mode_text(mode)),
+                         "name one of them only");
+    }
+  }
   if (coded && mode.exchange == Exchange::kNeighbours) {
     return unsupported(fmt::format("sync mode '{}' mixes parameters, which codec '{}' would spoil",
                                    mode.name, text),
