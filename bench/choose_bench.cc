@@ -5,7 +5,7 @@
 // The cluster has the proportions of Sia's (3/8 of the devices in nodes of 4, 1/4 and 3/8 in nodes
 // of 8) and one job per two devices; jobs are drawn from a seeded generator, so no input is needed.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

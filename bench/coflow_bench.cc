@@ -2,7 +2,7 @@
 // measured on such a machine. Exits with 1 when a policy takes longer than its bar, and with 2 when
 // the trace is missing.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 

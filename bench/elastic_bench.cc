@@ -2,7 +2,7 @@
 // clusters with the proportions of Sia's (SOSP 2023): its Philly workload, copied as often as the
 // cluster is larger. Most calls of a policy lie between its rounds and cost microseconds, so the
 // slowest decision of the run is held against the limit.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <string>

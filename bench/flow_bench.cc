@@ -1,6 +1,6 @@
 // How fast flows are simulated, against the limits this project has set itself and against SimGrid
 // in the same run: through the command that users run, each row in a process of its own.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>

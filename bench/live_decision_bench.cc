@@ -4,7 +4,7 @@
 // the daemon's thread does between two waits: it folds events, asks the policy and writes the step
 // down. Policies that shrink jobs or start short ones first empty a queue sooner; for them more
 // jobs are there from the beginning.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstdio>

@@ -5,7 +5,7 @@
 //
 // "table" jobs have the table's numbers, so many are alike, as in Gavel's measurement. "distinct"
 // jobs run up to 20 % faster or slower, each in its own way: the solver's worst case.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 // passes 1 where memcpy fetches its target only to overwrite it. CPU time of the thread; kernels
 // and memcpy take turns, the median of the turns counts. Exits with 1 when the bar of small buffers
 // is missed.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

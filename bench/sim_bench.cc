@@ -1,7 +1,7 @@
 // How fast whole clusters are simulated: CPU seconds through the controller, decision log off,
 // parsing included and printed apart; the median of five runs, against the limits this project has
 // set itself and the CPU seconds its peers were measured to take on the same input.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -4,7 +4,7 @@
 //   simgrid_flows random|ring HOSTS FLOWS SEED speed SECONDS   one JSON line
 //   simgrid_flows random|ring HOSTS FLOWS SEED times COUNT     "number start_s end_s" of COUNT
 //   flows
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <cstdlib>

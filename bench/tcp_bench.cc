@@ -1,6 +1,6 @@
 // How fast the TCP transport moves messages between two members on loopback, and what that costs
 // both sides in CPU time. Flags: --seconds S (about, for each row), --streams N, --congestion NAME.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

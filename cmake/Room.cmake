@@ -16,7 +16,8 @@
 option(WEFT_HOUSE_CHECKS "Link each room alone and compile each header alone" OFF)
 option(WEFT_TESTS "Build the tests" ON)
 option(WEFT_TEST_PER_BINARY "One ctest entry per test program instead of one per test" OFF)
-option(WEFT_UNITY "Compile rooms and their tests several files at a time" OFF)
+option(WEFT_UNITY "Compile several sources of a target at a time" OFF)
+set(WEFT_UNITY_BATCH 16 CACHE STRING "How many sources are compiled at a time")
 
 set(WEFT_SOURCE_ROOT "${CMAKE_CURRENT_SOURCE_DIR}/src")
 
@@ -107,18 +108,17 @@ function(room name)
   endif()
   if(WEFT_TESTS AND tests)
     room_test(${name}_test "${view}" SOURCES ${tests} LINKS weft_${name} ${arg_TEST_LINKS})
-    room_unity(${name}_test ${tests})
   endif()
 endfunction()
 
-# With WEFT_UNITY, eight sources of <target> at a time are compiled as one: most of the time goes
-# into headers, which are read once for all of them. Sources that Highway compiles once for each
-# kind of processor include themselves again and stay alone.
+# With WEFT_UNITY, WEFT_UNITY_BATCH sources of <target> at a time are compiled as one: most of the
+# time goes into headers, which are read once for all of them. Sources that Highway compiles once for
+# each kind of processor include themselves again and stay alone.
 function(room_unity target)
   if(NOT WEFT_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${WEFT_UNITY_BATCH})
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" includes_itself REGEX "foreach_target\\.h" LIMIT_COUNT 1)
     if(includes_itself)
@@ -151,6 +151,7 @@ function(room_test target view)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main)
   room_flags(${target} "${view}")
+  room_unity(${target} ${arg_SOURCES})
   if(TARGET weft_test_flags)
     target_link_libraries(${target} PRIVATE weft_test_flags)
   endif()

@@ -1,6 +1,6 @@
 #include "agent_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

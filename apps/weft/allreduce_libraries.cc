@@ -1,6 +1,6 @@
 #include "allreduce_libraries.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <cmath>

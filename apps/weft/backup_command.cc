@@ -1,6 +1,6 @@
 #include "backup_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

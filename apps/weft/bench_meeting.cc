@@ -1,6 +1,6 @@
 #include "bench_meeting.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/files.h"
 #include "runtime/net/socket.h"

@@ -1,6 +1,6 @@
 #include "bench_survive.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>

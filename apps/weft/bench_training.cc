@@ -1,6 +1,6 @@
 #include "bench_training.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <stdlib.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "completions_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "daemon_client.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // A trace as `weft-yaml`: one line of flow style for each job.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #include "demo_forecast.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

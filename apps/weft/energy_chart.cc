@@ -1,6 +1,6 @@
 #include "energy_chart.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "xy_chart.h"
 

@@ -1,5 +1,5 @@
 // The command line: words in, verbs out. Wiring only.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // `weft net coflow`: coflow schedulers on one switch, beside what no schedule can beat.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "net_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 

@@ -1,6 +1,6 @@
 #include "net_in_network.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

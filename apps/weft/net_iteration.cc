@@ -1,5 +1,5 @@
 // `weft net iteration`: one training iteration under flow schedulers.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // `weft net sync`: what synchronisation modes cost on given links, and what slow ranks cost in
 // each.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // `weft net topology`: a network in figures, in words and as a picture.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>

@@ -1,7 +1,7 @@
 // Ranges of options. CLI11's own let NaN pass, and print the largest number in all its digits.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 

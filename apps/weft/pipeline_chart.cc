@@ -1,6 +1,6 @@
 #include "pipeline_chart.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

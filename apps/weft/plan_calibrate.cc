@@ -1,5 +1,5 @@
 // `weft plan calibrate`: the few constants that cannot be looked up, fitted to measured runs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,5 @@
 // `weft plan compare`: our answers beside Calculon's, and what explains the differences.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,5 @@
 // `weft plan energy`: how much energy a pipeline saves by slowing what nothing waits for.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // `weft plan evaluate`: predictions for given runs, beside what was measured.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "plan_found.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <set>

@@ -1,5 +1,5 @@
 // `weft plan goodput`: what failures cost under each recovery policy.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // `weft plan pipeline`: pipeline schedules, made or read, proved and timed.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

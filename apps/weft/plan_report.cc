@@ -1,5 +1,5 @@
 // The page of `weft plan search --report`: tables and pictures in one file, without scripts.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // `weft plan search`: the best way to train a model on a number of devices.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

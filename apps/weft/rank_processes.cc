@@ -1,6 +1,6 @@
 #include "rank_processes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <stdlib.h>
 
 #include <filesystem>

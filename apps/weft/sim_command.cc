@@ -1,5 +1,5 @@
 // `weft sim`: reads the inputs, runs policies × clusters × loads × seeds, shows the results.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
 #include "simgrid_peer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "token_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 // `Measured`; what it gets back is the text to print.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

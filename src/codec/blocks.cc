@@ -1,5 +1,5 @@
 // Linear codecs that go block by block: block-sparse (exact) and homomorphic quantisation.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "codec/codec.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/check.h"
 

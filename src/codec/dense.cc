@@ -1,6 +1,6 @@
 #include "codec/dense.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "codec/dense_formats.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 

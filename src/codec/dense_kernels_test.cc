@@ -1,6 +1,6 @@
 #include "codec/dense_kernels.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -1,6 +1,6 @@
 #include "codec/envelope.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 

@@ -1,6 +1,6 @@
 #include "codec/linear_parts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 // rate.
 #include "codec/onebit_adam.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Linear codecs that sum exact values at places which all ranks know: random-k draws them, ScaleCom
 // takes those of one rank, count-sketch finds them in a sum of sketches.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

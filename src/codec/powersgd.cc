@@ -2,7 +2,7 @@
 // rank, by one step of the power method from the last Q (warm start). P = Σ M Q is summed and made
 // orthonormal, then Q = Σ Mᵀ P is summed. A rank keeps M − P Qᵀ of its own Q, so that the residuals
 // of all ranks are what the sum lacks.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

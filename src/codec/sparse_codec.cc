@@ -1,6 +1,6 @@
 #include "codec/sparse_codec.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

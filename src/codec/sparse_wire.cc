@@ -1,6 +1,6 @@
 #include "codec/sparse_wire.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "codec/thc_kernels.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "collective/hazards.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>

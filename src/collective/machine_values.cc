@@ -1,5 +1,5 @@
 // What operations do to cells, and what must be in them at the end.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 

@@ -1,5 +1,5 @@
 // Why endpoints still wait when nothing moves any more.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "collective/machine.h"
 

@@ -1,5 +1,5 @@
 // Whether a schedule is well formed, before anything of it is executed.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <string>

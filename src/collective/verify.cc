@@ -1,6 +1,6 @@
 #include "collective/verify.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "collective/machine.h"
 

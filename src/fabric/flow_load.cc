@@ -1,6 +1,6 @@
 #include "fabric/flow_load.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "fabric/max_flow.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

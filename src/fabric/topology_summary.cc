@@ -1,6 +1,6 @@
 #include "fabric/topology_summary.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

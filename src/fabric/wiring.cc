@@ -1,6 +1,6 @@
 #include "fabric/wiring.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,6 @@
 #include "flow/path_choice.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

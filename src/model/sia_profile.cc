@@ -1,6 +1,6 @@
 #include "model/sia_profile.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "pipeline/costs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

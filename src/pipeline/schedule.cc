@@ -1,6 +1,6 @@
 #include "pipeline/schedule.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

@@ -1,7 +1,7 @@
 // Every generator is proved over a range of requests, and timed against its closed form.
 #include "pipeline/schedules.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

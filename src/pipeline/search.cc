@@ -1,6 +1,6 @@
 #include "pipeline/search.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "pipeline/shape.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "pipeline/verify.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 

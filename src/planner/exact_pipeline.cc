@@ -1,6 +1,6 @@
 #include "planner/exact_pipeline.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

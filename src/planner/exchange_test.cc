@@ -1,6 +1,6 @@
 #include "planner/exchange.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "collective/algorithms.h"
 #include "planner/planner_testing.h"

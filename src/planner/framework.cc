@@ -1,6 +1,6 @@
 #include "planner/framework.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/delimited.h"
 #include "model/readers/table_reader.h"

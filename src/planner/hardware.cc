@@ -1,6 +1,6 @@
 #include "planner/hardware.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/files.h"
 #include "model/readers/yaml_fields.h"

@@ -1,6 +1,6 @@
 #include "planner/layout.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "planner/rows.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

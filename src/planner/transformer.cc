@@ -1,6 +1,6 @@
 #include "planner/transformer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cctype>
 

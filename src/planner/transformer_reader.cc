@@ -1,5 +1,5 @@
 // Shapes from files. JSON is read as YAML, of which it is a subset, so there is one reader.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/readers/yaml_fields.h"
 #include "planner/transformer.h"

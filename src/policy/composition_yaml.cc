@@ -1,5 +1,5 @@
 // Reads a policy that a user composed: see docs/policies.md.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/files.h"

@@ -3,7 +3,7 @@
 // Manber 1988). Equal means that all called the same; else every rank has the same two to name.
 // What the ranks computed so far travels with it: before round k a rank knows it of itself and of
 // the 2^k - 1 ranks before it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 #include "runtime/call.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace weft::runtime {
 

@@ -1,6 +1,6 @@
 #include "runtime/engine.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <immintrin.h>
 #include <sched.h>
 

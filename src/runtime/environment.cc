@@ -1,5 +1,5 @@
 // What `weft launch` and torchrun tell a rank.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cstdlib>

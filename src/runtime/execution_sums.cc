@@ -1,5 +1,5 @@
 // The part of Execution that takes messages: adds them, passes them on, puts them in their place.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

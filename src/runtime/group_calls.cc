@@ -1,5 +1,5 @@
 // The part of LiveGroup that makes operations of calls: which schedule, which slices.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Ranks that are slow or hang, as threads of one process with a group each.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

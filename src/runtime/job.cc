@@ -1,6 +1,6 @@
 #include "runtime/job.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>

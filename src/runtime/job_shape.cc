@@ -1,5 +1,5 @@
 // The part of Job that tells how its ranks are joined: hosts, links, connections.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The part of Job that watches: who is slow, who is missing, and what is saved of it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>

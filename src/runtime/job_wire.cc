@@ -1,5 +1,5 @@
 // The part of Job that opens the transport between hosts.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/job.h"
 #include "runtime/tcp/tcp_transport.h"

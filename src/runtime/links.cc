@@ -1,6 +1,6 @@
 #include "runtime/links.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "runtime/reduce.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 // Members 0, 1, … of one job in one process, each with a transport and a reactor of its own.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "sim/estimate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>

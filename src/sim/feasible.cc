@@ -1,6 +1,6 @@
 #include "sim/feasible.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <set>
 

@@ -1,7 +1,7 @@
 // Random small worlds for property tests: a cluster, a trace and everything that can go wrong.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "sync/cost.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "sync/state_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "timing/choose_collective.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>

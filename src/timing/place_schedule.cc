@@ -1,5 +1,5 @@
 // Where the endpoints of a schedule stand.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

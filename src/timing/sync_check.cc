@@ -1,5 +1,5 @@
 // What a simulated run under a synchronisation mode can be asked for.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Commands beside the ranks of a real agent, whose controller the test plays: who may begin, and
 // that nothing is left behind, whoever dies.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "base/base64.h"

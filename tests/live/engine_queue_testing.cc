@@ -1,6 +1,6 @@
 #include "tests/live/engine_queue_testing.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

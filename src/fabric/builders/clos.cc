@@ -1,5 +1,5 @@
 // One switch, and folded Clos networks.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Machines with GPUs, NVLink, PCIe, sockets and NICs, over a Clos network or rails.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

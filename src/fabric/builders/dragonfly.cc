@@ -1,5 +1,5 @@
 // Dragonfly (Kim, Dally, Scott and Abts, ISCA 2008) and Dragonfly+ (Shpiner et al., HiPINEB 2017).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "fabric/builders/builders.h"
 #include "fabric/paths/graph_paths.h"

@@ -1,5 +1,5 @@
 // Node presets with the sources of their figures, and how clusters of them are read.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

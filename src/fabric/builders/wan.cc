@@ -1,5 +1,5 @@
 // Sites joined by long links with a delay, a rate each way and a price.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "fabric/builders/builders.h"
 

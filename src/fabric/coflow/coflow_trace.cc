@@ -1,6 +1,6 @@
 #include "fabric/coflow/coflow_trace.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

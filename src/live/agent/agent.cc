@@ -1,6 +1,6 @@
 #include "live/agent/agent.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "live/agent/exec_keeper.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "live/agent/exec_messages.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

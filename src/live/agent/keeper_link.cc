@@ -1,6 +1,6 @@
 #include "live/agent/keeper_link.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

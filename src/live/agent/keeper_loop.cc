@@ -1,6 +1,6 @@
 #include "live/agent/keeper_loop.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/random.h>

@@ -1,7 +1,7 @@
 #include "live/agent/keeper_server.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 #include "live/agent/node_facts.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netdb.h>
 #include <sched.h>
 #include <sys/socket.h>

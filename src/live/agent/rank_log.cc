@@ -1,7 +1,7 @@
 #include "live/agent/rank_log.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>

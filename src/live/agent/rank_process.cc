@@ -1,7 +1,7 @@
 #include "live/agent/rank_process.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grp.h>
 #include <linux/close_range.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 #include "live/agent/rank_traffic.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/bpf.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // What the agent says of its runs: outcomes, ends, lists, usage.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

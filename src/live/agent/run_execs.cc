@@ -1,5 +1,5 @@
 // Commands beside the ranks of this node.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "live/agent/run_table.h"
 

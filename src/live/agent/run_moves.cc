@@ -1,6 +1,6 @@
 // A run that is frozen here goes on as a later epoch of its job: the same processes and keepers
 // under another name, each with a claim of the new epoch before its command runs in it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <stdio.h>
 
 #include "base/files.h"

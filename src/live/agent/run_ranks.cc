@@ -1,6 +1,6 @@
 // The keepers of the ranks of this node: started, adopted, heard, and settled when they are gone.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>

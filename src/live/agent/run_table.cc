@@ -1,6 +1,6 @@
 #include "live/agent/run_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>

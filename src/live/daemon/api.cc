@@ -1,5 +1,5 @@
 // What is asked of jobs and nodes.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/types.h>
 
 #include <algorithm>

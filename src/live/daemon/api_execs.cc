@@ -1,5 +1,5 @@
 // Commands beside ranks, as HTTP has them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

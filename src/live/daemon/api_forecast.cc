@@ -1,6 +1,6 @@
 // Requests about what is to come: why a job waits, when it will start, what another policy would
 // do.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "live/daemon/api_answers.h"
 #include "live/daemon/forecasts.h"

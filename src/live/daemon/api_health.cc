@@ -1,5 +1,5 @@
 // How the cluster fares, for people and for monitors.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "live/daemon/api_answers.h"
 #include "live/daemon/routes.h"

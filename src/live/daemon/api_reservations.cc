@@ -1,5 +1,5 @@
 // What is planned for nodes: reservations, maintenance, and word that one will be taken away.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>

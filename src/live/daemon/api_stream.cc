@@ -1,5 +1,5 @@
 // The story as it happens: server-sent events (WHATWG HTML, "Server-sent events").
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Tokens of callers on a network. Administrators give them to anybody; others make them for
 // themselves, and only where the kernel says who they are, so that a token cannot outlive itself by
 // making another.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

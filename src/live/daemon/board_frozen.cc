@@ -1,5 +1,5 @@
 // What the board knows of jobs that wait though they ran: frozen ranks, and holds.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "live/daemon/board.h"
 

@@ -1,6 +1,6 @@
 #include "live/daemon/budget_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
 // Sessions of commands beside ranks, with agents and callers that are played.
 #include "live/daemon/execs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Commands beside ranks: from those who ask to the agents, and back.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "live/daemon/frozen_runs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // Nodes that are lost under jobs resized in place.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

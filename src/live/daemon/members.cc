@@ -1,7 +1,7 @@
 // Jobs that are resized in place: their ranks are runs of their own and form a group of the
 // runtime's, which ranks join and leave while the others go on (docs/runtime.md, Membership). One
 // run more serves the store through which those that come find those that are there.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

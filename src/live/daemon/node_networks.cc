@@ -1,6 +1,6 @@
 #include "live/daemon/node_networks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // What becomes of runs that fail or hang.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "live/daemon/runs.h"
 

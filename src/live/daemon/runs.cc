@@ -1,6 +1,6 @@
 #include "live/daemon/runs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 // Preemption by freezing: the ranks of a run stay where they are and go on later, as the next epoch
 // of their job if that has the same shape; else they end before it begins.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // A run that may be frozen, and what is said of it to agents and to the controller.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What follows for runs when nodes come and go.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <set>
 

@@ -1,7 +1,7 @@
 // Files of YAML that the daemon is given.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include <utility>  // before Asio, which forgets it
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

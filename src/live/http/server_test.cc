@@ -1,6 +1,6 @@
 #include "live/http/server.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <atomic>

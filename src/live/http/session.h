@@ -4,7 +4,7 @@
 
 #include <utility>  // before Asio, which forgets it
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <atomic>
 #include <boost/asio/buffer.hpp>

@@ -1,6 +1,6 @@
 #include "live/job/fit.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

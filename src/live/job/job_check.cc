@@ -1,6 +1,6 @@
 #include "live/job/job_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

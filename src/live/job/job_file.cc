@@ -1,6 +1,6 @@
 #include "live/job/job_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "live/job/job_fields.h"
 #include "live/job/job_text.h"

@@ -1,6 +1,6 @@
 #include "live/job/job_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

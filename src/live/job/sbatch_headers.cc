@@ -1,6 +1,6 @@
 #include "live/job/sbatch_headers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "live/store/database.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 #include "live/store/journal.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>

@@ -1,6 +1,6 @@
 #include "live/store/notes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/archive.h"
 #include "base/files.h"

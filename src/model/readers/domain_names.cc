@@ -1,6 +1,6 @@
 #include "model/readers/domain_names.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "model/readers/gavel_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "model/readers/gavel_throughputs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "model/readers/load_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/files.h"
 #include "model/readers/trace_builder.h"

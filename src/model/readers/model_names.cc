@@ -1,6 +1,6 @@
 #include "model/readers/model_names.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <vector>
 

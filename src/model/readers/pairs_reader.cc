@@ -1,6 +1,6 @@
 #include "model/readers/pairs_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <unordered_map>

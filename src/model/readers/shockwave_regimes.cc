@@ -1,6 +1,6 @@
 #include "model/readers/shockwave_regimes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

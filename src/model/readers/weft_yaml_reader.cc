@@ -1,6 +1,6 @@
 #include "model/readers/weft_yaml_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "policy/allocators/allocators.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "policy/allocators/auction.h"
 #include "policy/allocators/fill.h"

@@ -1,5 +1,5 @@
 // From a composition to a policy of time shares.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "policy/allocators/allocators.h"
 #include "policy/allocators/time_share.h"

@@ -1,6 +1,6 @@
 #include "policy/allocators/auction.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // From a composition to a choose policy.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "policy/allocators/choose.h"
 #include "policy/composition.h"

@@ -1,6 +1,6 @@
 #include "policy/allocators/fill.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

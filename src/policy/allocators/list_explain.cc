@@ -1,5 +1,5 @@
 // Says why the watched job still waits under a list policy.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "policy/allocators/list_walk.h"
 #include "policy/explain.h"

@@ -1,6 +1,6 @@
 #include "policy/allocators/min_share.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

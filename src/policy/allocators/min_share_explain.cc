@@ -1,5 +1,5 @@
 // Says why the watched job still waits under minimum satisfactory shares.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "policy/allocators/min_share_walk.h"
 #include "policy/explain.h"

@@ -1,6 +1,6 @@
 #include "policy/allocators/quota.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Says why the watched job still waits under a share policy.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "policy/allocators/share_round.h"
 #include "policy/explain.h"

@@ -1,6 +1,6 @@
 #include "policy/allocators/spot_mix.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "runtime/compress/bucket_state.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

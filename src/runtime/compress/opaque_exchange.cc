@@ -1,5 +1,5 @@
 // The average through an opaque codec.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

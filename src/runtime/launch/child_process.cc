@@ -1,7 +1,7 @@
 #include "runtime/launch/child_process.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>

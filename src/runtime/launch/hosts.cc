@@ -1,6 +1,6 @@
 #include "runtime/launch/hosts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

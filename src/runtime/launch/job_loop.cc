@@ -1,6 +1,6 @@
 #include "runtime/launch/job_loop.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #include "runtime/launch/launch_job.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

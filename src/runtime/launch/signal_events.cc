@@ -1,6 +1,6 @@
 #include "runtime/launch/signal_events.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>

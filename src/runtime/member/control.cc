@@ -1,6 +1,6 @@
 #include "runtime/member/control.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // The part of Mesh that decides who lives, and what it does with what members say.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

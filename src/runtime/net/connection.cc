@@ -1,6 +1,6 @@
 #include "runtime/net/connection.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // How a connection begins: attempts to connect, and the handshake of both sides.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 

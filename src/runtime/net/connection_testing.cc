@@ -1,6 +1,6 @@
 #include "runtime/net/connection_testing.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 

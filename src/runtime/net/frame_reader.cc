@@ -1,6 +1,6 @@
 #include "runtime/net/frame_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "runtime/net/reactor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "runtime/record/event.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/call.h"
 

@@ -2,7 +2,7 @@
 
 #include <execinfo.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // The part of the TCP transport that runs on the reactor's thread.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "runtime/tcp/tcp_transport.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // Backup workers on live ranks: the first steps make an update, whoever is late is not waited for.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <atomic>

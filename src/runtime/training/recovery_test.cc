@@ -1,5 +1,5 @@
 // What a Synchroniser goes on from: a saved state, exactly, and averages that ranks had to drop.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <limits>

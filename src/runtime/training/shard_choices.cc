@@ -1,5 +1,5 @@
 // Backup workers: how the choices of rank 0's ballot come to the shards of all ranks, in order.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // What a rank does with the shards of all: pushes its way and takes the fresh parameters.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

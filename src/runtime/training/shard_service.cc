@@ -1,6 +1,6 @@
 #include "runtime/training/shard_service.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

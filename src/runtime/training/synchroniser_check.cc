@@ -1,5 +1,5 @@
 // Which codecs and modes go together on live ranks.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "codec/codecs.h"
 #include "runtime/training/synchroniser.h"

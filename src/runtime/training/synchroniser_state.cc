@@ -1,5 +1,5 @@
 // What a Synchroniser saves and goes on from.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 #include "runtime/ucx/ucx_transport.h"
 
 #ifdef WEFT_UCX
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/epoll.h>
 
 #include <algorithm>

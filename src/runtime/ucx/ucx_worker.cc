@@ -1,7 +1,7 @@
 #include "runtime/ucx/ucx_worker.h"
 
 #ifdef WEFT_UCX
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "timing/iteration/generators.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

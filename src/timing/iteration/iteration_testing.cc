@@ -1,6 +1,6 @@
 #include "timing/iteration/iteration_testing.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace weft {
 namespace {

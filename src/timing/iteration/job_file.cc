@@ -1,6 +1,6 @@
 #include "timing/iteration/job_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

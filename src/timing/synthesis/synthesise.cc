@@ -1,6 +1,6 @@
 #include "timing/synthesis/synthesise.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
