@@ -31,11 +31,6 @@ struct AgentArguments {
   live::NodeWishes wishes;
 };
 
-int refuse(const Error& error) {
-  fmt::print(stderr, "weft agent: {}\n", error.text());
-  return kExitBadInput;
-}
-
 // Every rank costs a few descriptors.
 void raise_descriptor_limit() {
   rlimit limit = {};
@@ -96,15 +91,16 @@ int run(AgentArguments a) {
   umask(077);
   if (a.wishes.node.empty()) a.wishes.node = own_name();
   if (a.join) {
-    if (const Status joined = join(a); !joined.ok()) return refuse(joined.error());
+    if (const Status joined = join(a); !joined.ok()) return report_error("agent", joined.error());
   } else if (a.controller.empty() || a.secret_file.empty()) {
-    return refuse({ErrorKind::kInvalidInput, "--controller and --secret-file are needed",
-                   "or an invitation and --join"});
+    return report_error("agent",
+                        {ErrorKind::kInvalidInput, "--controller and --secret-file are needed",
+                         "or an invitation and --join"});
   }
   const auto secret = runtime::Secret::from_file(a.secret_file);
-  if (!secret.ok()) return refuse(secret.error());
+  if (!secret.ok()) return report_error("agent", secret.error());
   const auto facts = live::discover_node(a.wishes);
-  if (!facts.ok()) return refuse(facts.error());
+  if (!facts.ok()) return report_error("agent", facts.error());
   raise_descriptor_limit();
   sigset_t ends;
   sigemptyset(&ends);
@@ -127,7 +123,7 @@ int run(AgentArguments a) {
     fmt::print(stderr, "agent {}: {}\n", node, line);
   };
   const auto agent = live::Agent::start(settings);
-  if (!agent.ok()) return refuse(agent.error());
+  if (!agent.ok()) return report_error("agent", agent.error());
   // For whoever wants to end it later.
   const std::string pid_file = settings.folder + "/pid";
   static_cast<void>(write_file_atomically(pid_file, std::to_string(getpid())));
@@ -151,7 +147,7 @@ std::optional<int> run_meeting(int argc, char** argv) {
     return std::nullopt;
   }
   const Status served = live::serve_meeting(argv[3]);
-  return served.ok() ? kExitDone : refuse(served.error());
+  return served.ok() ? kExitDone : report_error("agent", served.error());
 }
 
 Verb add_agent_command(CLI::App& app) {

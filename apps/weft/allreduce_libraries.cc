@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-using Command = std::vector<std::string>;
+using CommandWords = std::vector<std::string>;
 
 std::string program_of(const AllReduceLibrary& library) {
   const std::string self = own_program();
@@ -23,19 +23,20 @@ std::string program_of(const AllReduceLibrary& library) {
   return std::filesystem::path(self).replace_filename(library.program[0]).string();
 }
 
-void append(Command& command, const Command& more) {
+void append(CommandWords& command, const CommandWords& more) {
   command.insert(command.end(), more.begin(), more.end());
 }
 
-void append_program(Command& command, const AllReduceLibrary& library, std::uint64_t size_bytes) {
+void append_program(CommandWords& command, const AllReduceLibrary& library,
+                    std::uint64_t size_bytes) {
   command.push_back(program_of(library));
   command.insert(command.end(), library.program.begin() + 1, library.program.end());
   append(command, {"--sizes", fmt::format("{}", size_bytes)});
 }
 
 // The ranks end themselves in time, should their launcher be killed.
-Command launched(const AllReduceLibrary& library, const AllReduceGroup& group) {
-  Command command = library.launcher;
+CommandWords launched(const AllReduceLibrary& library, const AllReduceGroup& group) {
+  CommandWords command = library.launcher;
   append(command, {"-n", fmt::format("{}", group.ranks)});
   append_program(command, library, group.size_bytes);
   constexpr double kLaterS = 2;  // than our own limit, so that it is ours that is reported
@@ -43,9 +44,9 @@ Command launched(const AllReduceLibrary& library, const AllReduceGroup& group) {
   return command;
 }
 
-Command one_rank(const AllReduceLibrary& library, const std::string& algorithm,
-                 const AllReduceGroup& group, int rank, const std::string& rendezvous) {
-  Command command;
+CommandWords one_rank(const AllReduceLibrary& library, const std::string& algorithm,
+                      const AllReduceGroup& group, int rank, const std::string& rendezvous) {
+  CommandWords command;
   const bool on_host = !group.arena.empty();
   if (on_host) command = {"ip", "netns", "exec", fmt::format("{}-h{}", group.arena, rank)};
   append_program(command, library, group.size_bytes);
@@ -56,10 +57,10 @@ Command one_rank(const AllReduceLibrary& library, const std::string& algorithm,
   return command;
 }
 
-std::vector<Command> commands_of(const AllReduceLibrary& library, const std::string& algorithm,
-                                 const AllReduceGroup& group, const std::string& rendezvous) {
+std::vector<CommandWords> commands_of(const AllReduceLibrary& library, const std::string& algorithm,
+                                      const AllReduceGroup& group, const std::string& rendezvous) {
   if (!library.launcher.empty()) return {launched(library, group)};
-  std::vector<Command> commands;
+  std::vector<CommandWords> commands;
   for (int rank = 0; rank < group.ranks; ++rank) {
     commands.push_back(one_rank(library, algorithm, group, rank, rendezvous));
   }

@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-const AllReduceRow* row_of(const AllReduceReport& report, const std::string& library,
-                           std::uint64_t size_bytes) {
+const AllReduceRow* find_row(const AllReduceReport& report, const std::string& library,
+                             std::uint64_t size_bytes) {
   for (const AllReduceRow& row : report.rows) {
     if (row.library == library && row.size_bytes == size_bytes) return &row;
   }
@@ -25,7 +25,7 @@ bool has_floor(const AllReduceReport& report, const AllReduceRow& row) {
   return report.arena.empty() && row.size_bytes >= kFloorFromBytes;
 }
 
-std::string describe(const AllReduceFailure& failure) {
+std::string describe_failure(const AllReduceFailure& failure) {
   return fmt::format("{}{}{} at {}, round {}: {}", failure.library,
                      failure.algorithm.empty() ? "" : " ", failure.algorithm,
                      message_size_text(failure.size_bytes), failure.round + 1, failure.why);
@@ -62,7 +62,7 @@ bool AllReduceReport::all_well() const {
   }
   for (const std::string& library : libraries) {
     for (const std::uint64_t size : sizes_bytes) {
-      if (row_of(*this, library, size) == nullptr) return false;
+      if (find_row(*this, library, size) == nullptr) return false;
     }
   }
   return true;
@@ -73,7 +73,7 @@ std::string AllReduceReport::verdict() const {
   const std::string& subject = libraries[0];
   std::vector<std::string> parts;
   for (const std::uint64_t size : sizes_bytes) {
-    const AllReduceRow* mine = row_of(*this, subject, size);
+    const AllReduceRow* mine = find_row(*this, subject, size);
     const AllReduceRow* other = fastest(rows, size, subject);
     if (mine == nullptr) {
       parts.push_back(fmt::format("{} no result", message_size_text(size)));
@@ -126,7 +126,7 @@ std::string report_text(const AllReduceReport& report) {
       report.ranks, report.arena.empty() ? "one host" : "hosts of " + report.arena, report.rounds,
       table.text());
   for (const AllReduceFailure& failure : report.failures) {
-    text += "failed: " + describe(failure) + "\n";
+    text += "failed: " + describe_failure(failure) + "\n";
   }
   text += machine_text(report);
   if (report.arena.empty()) {
@@ -158,7 +158,7 @@ std::string report_json(const AllReduceReport& report) {
   }
   j["failures"] = nlohmann::ordered_json::array();
   for (const AllReduceFailure& failure : report.failures)
-    j["failures"].push_back(describe(failure));
+    j["failures"].push_back(describe_failure(failure));
   j["steal_share"] = or_null(report.steal);
   j["load_average"] = {{"before", or_null(report.load_before)},
                        {"after", or_null(report.load_after)}};

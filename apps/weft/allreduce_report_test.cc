@@ -15,7 +15,7 @@ using testing::Not;
 
 constexpr std::uint64_t kSmall = 4096, kLarge = std::uint64_t{64} << 20;
 
-AllReduceRow row(const char* library, std::uint64_t size, double median_s) {
+AllReduceRow report_row(const char* library, std::uint64_t size, double median_s) {
   return {
       library, library == std::string("b") ? "ring" : "", size, median_s, median_s / 2, 0.5, 0, 3,
       9};
@@ -28,8 +28,8 @@ AllReduceReport report() {
   made.rounds = 3;
   made.libraries = {"a", "b"};
   made.sizes_bytes = {kSmall, kLarge};
-  made.rows = {row("a", kSmall, 1e-5), row("b", kSmall, 2e-5), row("a", kLarge, 0.3),
-               row("b", kLarge, 0.2)};
+  made.rows = {report_row("a", kSmall, 1e-5), report_row("b", kSmall, 2e-5),
+               report_row("a", kLarge, 0.3), report_row("b", kLarge, 0.2)};
   made.memory = {2, 5e9, 10e9};
   made.steal = 0.25;
   made.load_before = 1.5;
@@ -78,7 +78,7 @@ TEST(AllReduceReport, WhatIsMissingOrWrongIsSaid) {
 
   AllReduceReport alone = report();
   alone.libraries = {"b"};
-  alone.rows = {row("b", kSmall, 1), row("b", kLarge, 1)};
+  alone.rows = {report_row("b", kSmall, 1), report_row("b", kLarge, 1)};
   EXPECT_EQ(alone.verdict(), "b alone; no wrong sum");
 }
 

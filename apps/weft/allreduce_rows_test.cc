@@ -89,8 +89,8 @@ TEST(AllReduceRows, ARowIsTheMedianOverRounds) {
   EXPECT_EQ(row.iterations, 10);
 }
 
-AllReduceRow row(const char* library, const char* algorithm, std::uint64_t size, double median_s,
-                 std::uint64_t wrong = 0) {
+AllReduceRow timed_row(const char* library, const char* algorithm, std::uint64_t size,
+                       double median_s, std::uint64_t wrong = 0) {
   AllReduceRow made;
   made.library = library;
   made.algorithm = algorithm;
@@ -101,9 +101,10 @@ AllReduceRow row(const char* library, const char* algorithm, std::uint64_t size,
 }
 
 TEST(AllReduceRows, TheBestAlgorithmStandsForItsLibraryAndHidesNoWrongSum) {
-  const auto best = best_algorithms({row("gloo", "ring", 4, 3), row("gloo", "bcube", 4, 2),
-                                     row("gloo", "tree", 4, 5, 6), row("mpich", "", 4, 1),
-                                     row("gloo", "ring", 8, 1), row("gloo", "bcube", 8, 2)});
+  const auto best =
+      best_algorithms({timed_row("gloo", "ring", 4, 3), timed_row("gloo", "bcube", 4, 2),
+                       timed_row("gloo", "tree", 4, 5, 6), timed_row("mpich", "", 4, 1),
+                       timed_row("gloo", "ring", 8, 1), timed_row("gloo", "bcube", 8, 2)});
   ASSERT_EQ(best.size(), 3u);
   EXPECT_EQ(best[0].algorithm, "bcube");
   EXPECT_EQ(best[0].wrong, 6u);

@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-struct Arguments {
+struct AllReduceArguments {
   int ranks = 2, rounds = 5;
   std::vector<std::string> sizes = {"4KB", "64KB", "1MB", "4MB", "16MB", "64MB", "256MB"};
   std::vector<std::string> against;
@@ -72,7 +72,8 @@ Status check_usable(const AllReduceLibrary& library, const std::string& arena) {
 
 // Ours, and those named, which must be usable; when none is named, all that are. Why others are
 // not goes to `absent`.
-Result<std::vector<Contestant>> choose(const Arguments& a, std::vector<std::string>& absent) {
+Result<std::vector<Contestant>> choose_contestants(const AllReduceArguments& a,
+                                                   std::vector<std::string>& absent) {
   std::vector<std::string> wanted = a.against;
   const auto& known = allreduce_libraries();
   for (const std::string& name : wanted) {
@@ -136,8 +137,9 @@ MemorySpeed better(const MemorySpeed& a, const MemorySpeed& b) {
           std::max(a.updated_bytes_per_s, b.updated_bytes_per_s)};
 }
 
-AllReduceReport measure(const Arguments& a, const std::vector<Contestant>& contestants,
-                        const std::vector<std::uint64_t>& sizes) {
+AllReduceReport measure_contestants(const AllReduceArguments& a,
+                                    const std::vector<Contestant>& contestants,
+                                    const std::vector<std::uint64_t>& sizes) {
   AllReduceReport report;
   report.ranks = a.ranks;
   report.rounds = a.rounds;
@@ -166,23 +168,19 @@ AllReduceReport measure(const Arguments& a, const std::vector<Contestant>& conte
   return report;
 }
 
-int complain(const Error& error) {
-  std::fputs(fmt::format("weft bench allreduce: {}\n", error.text()).c_str(), stderr);
-  return kExitBadInput;
-}
-
-int run(const Arguments& a) {
+int run_allreduce(const AllReduceArguments& a) {
   const auto sizes = parse_sizes(a.sizes);
-  if (!sizes.ok()) return complain(sizes.error());
+  if (!sizes.ok()) return report_error("bench allreduce", sizes.error());
   if (!a.link.empty() && parse_bytes_per_s(a.link).value_or(0) <= 0) {
-    return complain({ErrorKind::kInvalidInput,
-                     fmt::format("--link is {}, not {}", a.link, kBytesPerSecondWanted), ""});
+    return report_error("bench allreduce",
+                        {ErrorKind::kInvalidInput,
+                         fmt::format("--link is {}, not {}", a.link, kBytesPerSecondWanted), ""});
   }
   std::vector<std::string> absent;
-  const auto contestants = choose(a, absent);
+  const auto contestants = choose_contestants(a, absent);
   for (const std::string& what : absent) std::fputs((what + "\n").c_str(), stderr);
-  if (!contestants.ok()) return complain(contestants.error());
-  const AllReduceReport report = measure(a, *contestants, *sizes);
+  if (!contestants.ok()) return report_error("bench allreduce", contestants.error());
+  const AllReduceReport report = measure_contestants(a, *contestants, *sizes);
   std::fputs((a.json ? report_json(report) : report_text(report)).c_str(), stdout);
   return report.all_well() ? kExitDone : kExitNo;
 }
@@ -215,7 +213,7 @@ std::string message_size_text(std::uint64_t bytes) {
 }
 
 Verb add_bench_allreduce(CLI::App& bench) {
-  const auto a = std::make_shared<Arguments>();  // shared by parser and runner
+  const auto a = std::make_shared<AllReduceArguments>();  // shared by parser and runner
   CLI::App* verb = bench.add_subcommand(
       "allreduce", "fp32 sums over ranks, beside other libraries' on this machine");
   verb->add_option("--ranks", a->ranks, "processes (2)")->check(whole_number_from(2, 64));
@@ -239,7 +237,7 @@ Verb add_bench_allreduce(CLI::App& bench) {
       "A time is that of the slowest rank; CPU seconds are a rank's user and system for 10^9 "
       "bytes.\n"
       "example: weft bench allreduce --ranks 2 --sizes 4KB,1MB,64MB --against gloo,openmpi,mpich");
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return run_allreduce(*a); }};
 }
 
 }  // namespace weft

@@ -80,7 +80,7 @@ double least(const std::vector<double>& seconds) {
   return *std::min_element(seconds.begin(), seconds.end());
 }
 
-CodecRow row_of(const codec::Codec& codec, std::size_t count, const CodecSpeed& speed) {
+CodecRow codec_row(const codec::Codec& codec, std::size_t count, const CodecSpeed& speed) {
   const double bytes = static_cast<double>(count * sizeof(float));
   const double compress_s = least(speed.compress_s), decompress_s = least(speed.decompress_s);
   CodecRow row;
@@ -99,8 +99,8 @@ CodecRow row_of(const codec::Codec& codec, std::size_t count, const CodecSpeed& 
   return row;
 }
 
-void print_json(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
-                const std::vector<CodecRow>& rows) {
+void print_codecs_json(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
+                       const std::vector<CodecRow>& rows) {
   nlohmann::ordered_json json = {{"schema", 1},
                                  {"bytes", count * sizeof(float)},
                                  {"rounds", a.rounds},
@@ -125,8 +125,8 @@ void print_json(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
   std::fputs((json.dump(2) + "\n").c_str(), stdout);
 }
 
-void print_table(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
-                 const std::vector<CodecRow>& rows) {
+void print_codecs_table(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
+                        const std::vector<CodecRow>& rows) {
   Table table({"<codec", "<feedback", "compress GB/s", "decompress GB/s", "both GB/s", "of memcpy",
                "median", "by bytes", "ratio", "GRACE both GB/s"});
   for (const CodecRow& row : rows) {
@@ -146,11 +146,6 @@ void print_table(const CodecArguments& a, std::size_t count, double memcpy_gb_s,
                   three_digits(memcpy_gb_s), table.text())
           .c_str(),
       stdout);
-}
-
-int complain(const std::string& text) {
-  std::fputs(fmt::format("weft bench codec: {}\n", text).c_str(), stderr);
-  return kExitBadInput;
 }
 
 int print_list(bool json) {
@@ -174,13 +169,15 @@ int print_list(bool json) {
   return kExitDone;
 }
 
-int run(const CodecArguments& a) {
+int run_codecs(const CodecArguments& a) {
   if (a.list) return print_list(a.json);
   const auto bytes = parse_bytes(a.size);
   constexpr double kMostBytes = 8e9;
   if (!bytes || *bytes < 4 || *bytes > kMostBytes) {
-    return complain(fmt::format("--size is '{}'; it must be from 4 to {} bytes\n  hint: {}", a.size,
-                                kMostBytes, kBytesWanted));
+    return report_error("bench codec", {ErrorKind::kInvalidInput,
+                                        fmt::format("--size is '{}'; it must be from 4 to {} bytes",
+                                                    a.size, kMostBytes),
+                                        std::string(kBytesWanted)});
   }
   std::vector<std::string> names = a.codecs;
   if (names.empty()) names.assign(std::begin(kUsual), std::end(kUsual));
@@ -191,7 +188,7 @@ int run(const CodecArguments& a) {
   std::vector<std::unique_ptr<codec::Codec>> codecs;
   for (const std::string& name : names) {
     auto made = codec::make_codec(name);
-    if (!made.ok()) return complain(made.error().text());
+    if (!made.ok()) return report_error("bench codec", made.error());
     codecs.push_back(std::move(*made));
   }
   const auto count = static_cast<std::size_t>(*bytes) / sizeof(float);
@@ -201,12 +198,13 @@ int run(const CodecArguments& a) {
   double memcpy_s = 1e9;
   for (const auto& codec : codecs) {
     const auto speed = measure_codec(*codec, values, a.rounds, out);
-    if (!speed.ok()) return complain(speed.error().text());
+    if (!speed.ok()) return report_error("bench codec", speed.error());
     memcpy_s = std::min(memcpy_s, least(speed->memcpy_s));
-    rows.push_back(row_of(*codec, count, *speed));
+    rows.push_back(codec_row(*codec, count, *speed));
   }
   const double memcpy_gb_s = 1e-9 * static_cast<double>(count * sizeof(float)) / memcpy_s;
-  a.json ? print_json(a, count, memcpy_gb_s, rows) : print_table(a, count, memcpy_gb_s, rows);
+  a.json ? print_codecs_json(a, count, memcpy_gb_s, rows)
+         : print_codecs_table(a, count, memcpy_gb_s, rows);
   return kExitDone;
 }
 
@@ -225,7 +223,7 @@ Verb add_bench_codec(CLI::App& bench) {
   verb->footer(
       "example: weft bench codec --codec int8 topk:rate=0.01+int8 --size 25MB\n"
       "         weft bench codec --list");
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return run_codecs(*a); }};
 }
 
 }  // namespace weft

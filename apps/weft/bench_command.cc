@@ -33,7 +33,7 @@ struct FlowsArguments {
 };
 
 // Half of `seconds` to reach the steady state, then `seconds` that count.
-LoadSpeed measure(const FlowsArguments& a) {
+LoadSpeed measure_flows(const FlowsArguments& a) {
   FlowLoad load(a.load(), a.hosts, a.flows, a.seed);
   LoadSpeed speed;
   for (const double limit_s : {a.seconds / 2, a.seconds}) {
@@ -54,7 +54,7 @@ LoadSpeed measure(const FlowsArguments& a) {
   return speed;
 }
 
-std::string in_words(const FlowsArguments& a) {
+std::string load_in_words(const FlowsArguments& a) {
   const std::uint32_t width = leaf_width(a.hosts);
   const std::string load =
       a.load() == LoadPattern::kRing
@@ -68,34 +68,36 @@ std::string in_words(const FlowsArguments& a) {
                      load, (a.hosts + width - 1) / width, width, width, kLoadLinkBytesPerS * 1e-9);
 }
 
-nlohmann::ordered_json as_json(const LoadSpeed& speed) {
+nlohmann::ordered_json speed_json(const LoadSpeed& speed) {
   return {{"completions_per_cpu_s", speed.completions_per_cpu_s},
           {"peak_rss_bytes", speed.peak_rss_bytes},
           {"completions", speed.completions}};
 }
 
-constexpr const char* kModel =
+constexpr const char* kFlowsModel =
     "flows share each direction of a cable max-min fairly, no latency; every completion exact";
 
-void print_json(const FlowsArguments& a, const LoadSpeed& ours, const Result<LoadSpeed>& simgrid) {
+void print_flows_json(const FlowsArguments& a, const LoadSpeed& ours,
+                      const Result<LoadSpeed>& simgrid) {
   nlohmann::ordered_json j;
   j["schema"] = 1;
-  j["load"] = in_words(a);
-  j["model"] = kModel;
+  j["load"] = load_in_words(a);
+  j["model"] = kFlowsModel;
   j["pattern"] = a.pattern;
   j["hosts"] = a.hosts;
   j["flows"] = a.flows;
   j["seed"] = a.seed;
-  j.update(as_json(ours));
+  j.update(speed_json(ours));
   if (simgrid.ok()) {
-    j["simgrid"] = as_json(*simgrid);
+    j["simgrid"] = speed_json(*simgrid);
   } else {
     j["simgrid_absent"] = simgrid.error().what;
   }
   std::fputs((j.dump(2) + "\n").c_str(), stdout);
 }
 
-void print_table(const FlowsArguments& a, const LoadSpeed& ours, const Result<LoadSpeed>& simgrid) {
+void print_flows_table(const FlowsArguments& a, const LoadSpeed& ours,
+                       const Result<LoadSpeed>& simgrid) {
   Table table({"<simulator", "completions/CPU s", "completions", "peak MB", "times SimGrid"});
   const auto row = [&](const char* name, const LoadSpeed& speed) {
     table.row(
@@ -106,14 +108,15 @@ void print_table(const FlowsArguments& a, const LoadSpeed& ours, const Result<Lo
   };
   row("weft", ours);
   if (simgrid.ok()) row("SimGrid CM02", *simgrid);
-  std::fputs(fmt::format("{}\n\n{}\nmodel: {}\n", in_words(a), table.text(), kModel).c_str(),
-             stdout);
+  std::fputs(
+      fmt::format("{}\n\n{}\nmodel: {}\n", load_in_words(a), table.text(), kFlowsModel).c_str(),
+      stdout);
   if (!simgrid.ok()) {
     std::fputs(fmt::format("SimGrid beside it: {}\n", simgrid.error().text()).c_str(), stderr);
   }
 }
 
-int run(FlowsArguments a) {
+int run_flows(FlowsArguments a) {
   if (a.load() == LoadPattern::kRing) {
     if (a.flows != 0 && a.flows != a.hosts) {
       std::fputs(fmt::format("weft bench flows: --flows is {}; a ring of {} hosts has {} flows\n"
@@ -130,8 +133,8 @@ int run(FlowsArguments a) {
   const Result<LoadSpeed> simgrid =
       a.alone ? Result<LoadSpeed>(Error{ErrorKind::kUnsupported, "not asked for (--alone)", ""})
               : measure_simgrid({a.pattern, a.hosts, a.flows, a.seed, a.seconds});
-  const LoadSpeed ours = measure(a);
-  a.json ? print_json(a, ours, simgrid) : print_table(a, ours, simgrid);
+  const LoadSpeed ours = measure_flows(a);
+  a.json ? print_flows_json(a, ours, simgrid) : print_flows_table(a, ours, simgrid);
   return kExitDone;
 }
 
@@ -152,7 +155,7 @@ Verb add_flows(CLI::App& bench) {
   verb->footer(
       "SimGrid runs in a process of its own where the build found it (package libsimgrid-dev).\n"
       "example: weft bench flows --hosts 1024 --flows 1000");
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return run_flows(*a); }};
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-using Operation = collective::Operation;
+using collective::Operation;
 
 constexpr int kMostMeasured = 64;  // processes on this machine
 
@@ -42,19 +42,14 @@ std::map<std::string, Operation> operations() {
   return names;
 }
 
-int complain(const std::string& what, const std::string& hint) {
-  std::fputs(fmt::format("weft bench explain: {}\n  hint: {}\n", what, hint).c_str(), stderr);
-  return kExitBadInput;
-}
-
 std::string microseconds(Seconds time) { return three_digits(1e6 * time); }
 
-nlohmann::ordered_json as_json(const runtime::LinkSpeed& link) {
+nlohmann::ordered_json link_json(const runtime::LinkSpeed& link) {
   return {{"message_s", link.message_s}, {"bytes_per_s", link.bytes_per_s}};
 }
 
-void print_json(const ExplainArguments& a, double bytes, const runtime::GroupShape& shape,
-                const runtime::Choice& choice) {
+void print_choice_json(const ExplainArguments& a, double bytes, const runtime::GroupShape& shape,
+                       const runtime::Choice& choice) {
   const auto or_null = [](Seconds time) {
     return time == kNever ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(time);
   };
@@ -68,8 +63,8 @@ void print_json(const ExplainArguments& a, double bytes, const runtime::GroupSha
                                  {"slice_bytes", choice.slice_bytes}};
   json["links"] = {{"measured", a.links.empty()},
                    {"text", to_text(shape.links)},
-                   {"same_host", as_json(shape.links.same_host)},
-                   {"other_host", as_json(shape.links.other_host)},
+                   {"same_host", link_json(shape.links.same_host)},
+                   {"other_host", link_json(shape.links.other_host)},
                    {"add_bytes_per_s", shape.links.add_bytes_per_s}};
   json["considered"] = nlohmann::ordered_json::array();
   for (const runtime::Candidate& candidate : choice.considered) {
@@ -79,21 +74,21 @@ void print_json(const ExplainArguments& a, double bytes, const runtime::GroupSha
   std::fputs((json.dump(2) + "\n").c_str(), stdout);
 }
 
-std::string in_words(const runtime::LinkSpeed& link) {
+std::string link_in_words(const runtime::LinkSpeed& link) {
   return fmt::format("a message {}, {}", seconds_text(link.message_s),
                      bytes_per_s_text(link.bytes_per_s));
 }
 
 std::string links_in_words(const ExplainArguments& a, const runtime::LinkSpeeds& links) {
   std::string text = a.links.empty() ? "links as measured" : "links as given";
-  if (a.hosts < a.ranks) text += "; inside a host: " + in_words(links.same_host);
-  if (a.hosts > 1) text += "; between hosts: " + in_words(links.other_host);
+  if (a.hosts < a.ranks) text += "; inside a host: " + link_in_words(links.same_host);
+  if (a.hosts > 1) text += "; between hosts: " + link_in_words(links.other_host);
   return text + fmt::format("; adding {}\n", bytes_per_s_text(links.add_bytes_per_s)) +
          fmt::format("as text: {}\n", to_text(links));
 }
 
-void print_table(const ExplainArguments& a, double bytes, const runtime::GroupShape& shape,
-                 const runtime::Choice& choice) {
+void print_choice_table(const ExplainArguments& a, double bytes, const runtime::GroupShape& shape,
+                        const runtime::Choice& choice) {
   Seconds least = kNever;
   for (const runtime::Candidate& one : choice.considered) least = std::min(least, one.expected_s);
   Table table({"<", "<algorithm", "expected us", "times the best"});
@@ -120,7 +115,7 @@ void print_table(const ExplainArguments& a, double bytes, const runtime::GroupSh
 }
 
 // Starts ranks that measure, and takes what they agreed on.
-Result<runtime::LinkSpeeds> measure(int ranks, bool tcp, const std::string& arena) {
+Result<runtime::LinkSpeeds> measure_links(int ranks, bool tcp, const std::string& arena) {
   constexpr double kTimeout_s = 60;
   const auto lines = run_start(ranks, tcp, 1 << 10, kTimeout_s, arena);
   if (!lines.ok()) return lines.error();
@@ -132,12 +127,12 @@ Result<runtime::LinkSpeeds> measure(int ranks, bool tcp, const std::string& aren
 Result<runtime::LinkSpeeds> measured_links(const ExplainArguments& a) {
   runtime::LinkSpeeds links;
   if (a.hosts < a.ranks) {
-    const auto inside = measure(a.ranks / a.hosts, false, "");
+    const auto inside = measure_links(a.ranks / a.hosts, false, "");
     if (!inside.ok()) return inside.error();
     links = *inside;
   }
   if (a.hosts > 1) {
-    const auto between = measure(a.hosts, true, a.arena);
+    const auto between = measure_links(a.hosts, true, a.arena);
     if (!between.ok()) return between.error();
     links.other_host = between->other_host;
     links.add_bytes_per_s = between->add_bytes_per_s;
@@ -145,28 +140,37 @@ Result<runtime::LinkSpeeds> measured_links(const ExplainArguments& a) {
   return links;
 }
 
-int run(const ExplainArguments& a) {
+int explain_choice(const ExplainArguments& a) {
   const auto bytes = a.training ? std::optional(0.0) : parse_bytes(a.bytes);
-  if (!bytes) return complain(fmt::format("--bytes is '{}'", a.bytes), "4096, 64KB or 1MB");
+  if (!bytes)
+    return report_error(
+        "bench explain",
+        {ErrorKind::kInvalidInput, fmt::format("--bytes is '{}'", a.bytes), "4096, 64KB or 1MB"});
   if (a.training != (a.parameters > 0) || a.training != (a.compute_s > 0)) {
-    return complain("--training, --parameters and --compute go together",
-                    "weft bench explain --training --ranks 4 --parameters 25e6 --compute 0.5");
+    return report_error(
+        "bench explain",
+        {ErrorKind::kInvalidInput, "--training, --parameters and --compute go together",
+         "weft bench explain --training --ranks 4 --parameters 25e6 --compute 0.5"});
   }
   if (a.ranks % a.hosts != 0) {
-    return complain(fmt::format("{} ranks cannot be {} hosts' alike", a.ranks, a.hosts),
-                    "--ranks must be a multiple of --hosts");
+    return report_error("bench explain",
+                        {ErrorKind::kInvalidInput,
+                         fmt::format("{} ranks cannot be {} hosts' alike", a.ranks, a.hosts),
+                         "--ranks must be a multiple of --hosts"});
   }
   if (a.links.empty() && std::max(a.hosts, a.ranks / a.hosts) > kMostMeasured) {
-    return complain(fmt::format("{} ranks of one kind are too many to be measured here",
-                                std::max(a.hosts, a.ranks / a.hosts)),
-                    fmt::format("give --links, such as {}", to_text(runtime::LinkSpeeds{})));
+    return report_error("bench explain",
+                        {ErrorKind::kInvalidInput,
+                         fmt::format("{} ranks of one kind are too many to be measured here",
+                                     std::max(a.hosts, a.ranks / a.hosts)),
+                         fmt::format("give --links, such as {}", to_text(runtime::LinkSpeeds{}))});
   }
   runtime::GroupShape shape;
   shape.ranks = a.ranks;
   shape.one_host = a.hosts == 1;
   shape.per_host = a.ranks / a.hosts;
   const auto links = a.links.empty() ? measured_links(a) : runtime::parse_links(a.links);
-  if (!links.ok()) return complain(links.error().what, links.error().hint);
+  if (!links.ok()) return report_error("bench explain", links.error());
   shape.links = *links;
   if (a.training) {
     return explain_training({a.parameters, a.compute_s, a.optimizer, a.links.empty(), a.json},
@@ -175,7 +179,8 @@ int run(const ExplainArguments& a) {
   const runtime::Choice choice = runtime::timed_chooser().choose(
       operations().at(a.operation), *bytes, shape,
       {"", !collective::sums(operations().at(a.operation)) || a.ranks == 2});
-  a.json ? print_json(a, *bytes, shape, choice) : print_table(a, *bytes, shape, choice);
+  a.json ? print_choice_json(a, *bytes, shape, choice)
+         : print_choice_table(a, *bytes, shape, choice);
   return kExitDone;
 }
 
@@ -211,7 +216,7 @@ Verb add_bench_explain(CLI::App& bench) {
       "example: weft bench explain --ranks 4 --bytes 1MB\n"
       "         weft bench explain --ranks 8 --hosts 2 --bytes 64MB --operation broadcast\n"
       "         weft bench explain --training --ranks 4 --hosts 4 --parameters 25e6 --compute 0.4");
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return explain_choice(*a); }};
 }
 
 }  // namespace weft

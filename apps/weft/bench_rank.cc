@@ -15,18 +15,13 @@
 namespace weft {
 namespace {
 
-struct Arguments {
+struct RankArguments {
   std::string folder, interface, algorithm, congestion, network;
   std::vector<std::size_t> sizes_bytes;
   int rank = 0, ranks = 1, streams = 2;
   double credit_mb = 0;
   bool encrypt = false, start = false;
 };
-
-int complain(const Error& error) {
-  std::fputs(fmt::format("weft bench rank: {}\n", error.text()).c_str(), stderr);
-  return kExitNo;
-}
 
 // Connections are made beside the work of the group: those that are there when nothing new has
 // come for a while.
@@ -51,7 +46,7 @@ std::string in_json(const runtime::Connections& held) {
 }
 
 // One line: when this rank was in its group, and what it held then and after one all-reduce.
-Status tell_start(const Arguments& a, runtime::Group& group) {
+Status tell_start(const RankArguments& a, runtime::Group& group) {
   const std::int64_t in_group_ns = monotonic_ns();
   const runtime::Connections first = settled(group);
   Status met = group.barrier_now({});
@@ -71,7 +66,7 @@ Status tell_start(const Arguments& a, runtime::Group& group) {
 }
 
 // What rank 0 expects of each size, by the schedules and the links that were measured.
-std::string predictions(const Arguments& a, const runtime::Group& group) {
+std::string predictions(const RankArguments& a, const runtime::Group& group) {
   std::string lines;
   for (const std::size_t bytes : a.sizes_bytes) {
     const runtime::Choice choice = group.explain(runtime::Operation::kAllReduce, bytes);
@@ -82,9 +77,9 @@ std::string predictions(const Arguments& a, const runtime::Group& group) {
   return lines;
 }
 
-int run(const Arguments& a) {
+int run_rank(const RankArguments& a) {
   auto meeting = meet(a.folder, a.interface, a.rank, a.ranks);
-  if (!meeting.ok()) return complain(meeting.error());
+  if (!meeting.ok()) return report_error("bench rank", meeting.error(), kExitNo);
   runtime::GroupOptions& options = meeting->options;
   options.shared_memory = a.network.empty();
   if (!a.network.empty()) options.network = a.network;
@@ -95,10 +90,10 @@ int run(const Arguments& a) {
   if (a.credit_mb > 0) options.credit_bytes = a.credit_mb * 1048576;
   options.deadline_s = 120;
   const auto group = runtime::Group::start(options);
-  if (!group.ok()) return complain(group.error());
+  if (!group.ok()) return report_error("bench rank", group.error(), kExitNo);
   if (a.start) {
     const Status told = tell_start(a, **group);
-    if (!told.ok()) return complain(told.error());
+    if (!told.ok()) return report_error("bench rank", told.error(), kExitNo);
     (*group)->leave();
     return kExitDone;
   }
@@ -115,7 +110,7 @@ int run(const Arguments& a) {
     if (!status.ok() && failure.ok()) failure = status;
   };
   const std::string lines = predictions(a, **group) + measure_all_reduce(library, a.sizes_bytes);
-  if (!failure.ok()) return complain(failure.error());
+  if (!failure.ok()) return report_error("bench rank", failure.error(), kExitNo);
   std::fputs(lines.c_str(), stdout);
   std::fflush(stdout);
   library.barrier();
@@ -126,7 +121,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 Verb add_bench_rank(CLI::App& bench) {
-  const auto a = std::make_shared<Arguments>();  // shared by parser and runner
+  const auto a = std::make_shared<RankArguments>();  // shared by parser and runner
   CLI::App* verb = bench.add_subcommand("rank", "one rank, for bench allreduce and bench start");
   verb->add_option("--ranks", a->ranks)->required()->check(CLI::Range(1, 4096));
   verb->add_option("--rank", a->rank)->required()->check(CLI::Range(0, 4095));
@@ -143,7 +138,7 @@ Verb add_bench_rank(CLI::App& bench) {
       ->check(CLI::IsMember({"tcp", "ucx"}));
   verb->add_flag("--encrypt", a->encrypt, "what goes over TCP");
   verb->add_flag("--start", a->start, "tell of the group's start instead, for bench start");
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return run_rank(*a); }};
 }
 
 }  // namespace weft

@@ -90,7 +90,8 @@ Result<StartRow> measure_row(const StartArguments& a, int ranks, bool tcp, std::
   return row;
 }
 
-void print_json(const StartArguments& a, std::uint64_t bytes, const std::vector<StartRow>& rows) {
+void print_starts_json(const StartArguments& a, std::uint64_t bytes,
+                       const std::vector<StartRow>& rows) {
   nlohmann::ordered_json j = {{"schema", 1}, {"rounds", a.rounds}, {"size_bytes", bytes}};
   const auto as_json = [](const Held& held) {
     return nlohmann::ordered_json{
@@ -109,7 +110,8 @@ void print_json(const StartArguments& a, std::uint64_t bytes, const std::vector<
   std::fputs((j.dump(2) + "\n").c_str(), stdout);
 }
 
-void print_table(const StartArguments& a, std::uint64_t bytes, const std::vector<StartRow>& rows) {
+void print_starts_table(const StartArguments& a, std::uint64_t bytes,
+                        const std::vector<StartRow>& rows) {
   Table table({"ranks", "<transport", "start ms", "min ms", "control", "data", "segments",
                "control then", "data then", "all to all"});
   for (const StartRow& row : rows) {
@@ -130,23 +132,19 @@ void print_table(const StartArguments& a, std::uint64_t bytes, const std::vector
       stdout);
 }
 
-int run(const StartArguments& a) {
-  const auto complain = [](const Error& error, int code) {
-    std::fputs(fmt::format("weft bench start: {}\n", error.text()).c_str(), stderr);
-    return code;
-  };
+int run_starts(const StartArguments& a) {
   const auto bytes = parse_message_size(a.size);
-  if (!bytes.ok()) return complain(bytes.error(), kExitBadInput);
+  if (!bytes.ok()) return report_error("bench start", bytes.error(), kExitBadInput);
   std::vector<StartRow> rows;
   ProgressLine progress;
   for (const int ranks : a.ranks) {
     for (const bool tcp : {false, true}) {
       auto row = measure_row(a, ranks, tcp, *bytes, progress);
-      if (!row.ok()) return complain(row.error(), kExitNo);
+      if (!row.ok()) return report_error("bench start", row.error(), kExitNo);
       rows.push_back(std::move(*row));
     }
   }
-  a.json ? print_json(a, *bytes, rows) : print_table(a, *bytes, rows);
+  a.json ? print_starts_json(a, *bytes, rows) : print_starts_table(a, *bytes, rows);
   return kExitDone;
 }
 
@@ -165,7 +163,7 @@ Verb add_bench_start(CLI::App& bench) {
       ->check(number_from(1, 3600));
   verb->add_flag("--json", a->json, "print JSON");
   verb->footer("example: weft bench start --ranks 8,32,64 --json");
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return run_starts(*a); }};
 }
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-struct Arguments {
+struct SurviveArguments {
   std::string folder, interface;
   int rank = 0, ranks = 4;
   double seconds = 20, deadline_s = 8;
@@ -21,7 +21,7 @@ struct Arguments {
 double now_s() { return static_cast<double>(monotonic_ns()) * 1e-9; }
 
 // One line for each thing that happens, with the time on the host's clock.
-void say(const Arguments& a, const char* event, const runtime::Membership& membership,
+void say(const SurviveArguments& a, const char* event, const runtime::Membership& membership,
          std::int64_t steps) {
   std::string members;
   for (const auto member : membership.members) {
@@ -49,12 +49,9 @@ Status sum_once(runtime::Group& group, const runtime::Membership& membership, bo
   return status.ok() ? group.barrier_now({}) : status;
 }
 
-int run(const Arguments& a) {
+int run_survivor(const SurviveArguments& a) {
   auto meeting = meet(a.folder, a.interface, a.rank, a.ranks);
-  if (!meeting.ok()) {
-    std::fputs(fmt::format("weft bench survive: {}\n", meeting.error().text()).c_str(), stderr);
-    return kExitNo;
-  }
+  if (!meeting.ok()) return report_error("bench survive", meeting.error(), kExitNo);
   meeting->options.deadline_s = a.deadline_s;
   const auto group = runtime::Group::start(meeting->options);
   if (!group.ok()) {
@@ -95,7 +92,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 Verb add_bench_survive(CLI::App& bench) {
-  const auto a = std::make_shared<Arguments>();  // shared by parser and runner
+  const auto a = std::make_shared<SurviveArguments>();  // shared by parser and runner
   CLI::App* verb = bench.add_subcommand("survive", "a rank that sums through faults, for drills");
   verb->add_option("--ranks", a->ranks)->check(CLI::Range(1, 4096));
   verb->add_option("--rank", a->rank)->required()->check(CLI::Range(0, 4095));
@@ -104,7 +101,7 @@ Verb add_bench_survive(CLI::App& bench) {
   verb->add_option("--seconds", a->seconds, "until it leaves (20)")->check(CLI::Range(1.0, 3600.0));
   verb->add_option("--deadline", a->deadline_s, "seconds for a sum or an agreement (8)")
       ->check(CLI::Range(0.5, 3600.0));
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return run_survivor(*a); }};
 }
 
 }  // namespace weft

@@ -22,7 +22,7 @@
 namespace weft {
 namespace {
 
-struct Arguments {
+struct TrainingArguments {
   int ranks = 4, steps = 16, rounds = 1, width = 2500;
   double timeout_s = 600, lr = 1;
   std::string arena;
@@ -37,12 +37,7 @@ struct Entry {
   std::string failure;            // of the first round that failed
 };
 
-int complain(const std::string& what) {
-  std::fputs(fmt::format("weft bench training: {}\n", what).c_str(), stderr);
-  return kExitBadInput;
-}
-
-std::vector<std::string> rank_command(const Arguments& a, const Entry& entry, int rank,
+std::vector<std::string> rank_command(const TrainingArguments& a, const Entry& entry, int rank,
                                       const std::string& folder) {
   std::vector<std::string> command;
   if (!a.arena.empty()) command = {"ip", "netns", "exec", fmt::format("{}-h{}", a.arena, rank)};
@@ -82,7 +77,7 @@ std::vector<std::string> rank_command(const Arguments& a, const Entry& entry, in
   return command;
 }
 
-Result<TrainingRun> run_once(const Arguments& a, const Entry& entry) {
+Result<TrainingRun> run_once(const TrainingArguments& a, const Entry& entry) {
   std::string folder = (std::filesystem::temp_directory_path() / "weft-train-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
     return Error{ErrorKind::kIo, "no temporary folder could be made", ""};
@@ -110,7 +105,7 @@ Result<TrainingRun> run_once(const Arguments& a, const Entry& entry) {
 }
 
 // Names and parameters are checked before minutes are spent.
-Status check(const Arguments& a) {
+Status check(const TrainingArguments& a) {
   for (const std::string& mode : a.modes) {
     if (mode == "auto" || mode == "auto/bsp" || mode == "auto/auto") continue;
     const std::size_t slash = mode.find('/');
@@ -141,14 +136,14 @@ Status check(const Arguments& a) {
   return {};
 }
 
-struct Row {
+struct TrainingRow {
   double step_s = 0, bytes_per_step = 0;
   std::optional<double> time_to_loss_s;
   std::string choice;  // of the automatic ones
 };
 
 // Of the median round by step time.
-Row row_of(const Entry& entry, double loss) {
+TrainingRow median_row(const Entry& entry, double loss) {
   std::vector<const TrainingRun*> runs;
   for (const TrainingRun& run : entry.runs) runs.push_back(&run);
   std::sort(runs.begin(), runs.end(),
@@ -157,7 +152,8 @@ Row row_of(const Entry& entry, double loss) {
   return {median.step_s, median.bytes_per_step, time_to_loss(median, loss), median.choice};
 }
 
-void print_json(const Arguments& a, const std::vector<Entry>& entries, double loss) {
+void print_training_json(const TrainingArguments& a, const std::vector<Entry>& entries,
+                         double loss) {
   nlohmann::ordered_json j = {
       {"schema", 1},         {"ranks", a.ranks}, {"steps", a.steps},
       {"rounds", a.rounds},  {"width", a.width}, {"lr", a.lr},
@@ -168,7 +164,7 @@ void print_json(const Arguments& a, const std::vector<Entry>& entries, double lo
     if (entry.runs.empty()) {
       row["failed"] = entry.failure;
     } else {
-      const Row measured = row_of(entry, loss);
+      const TrainingRow measured = median_row(entry, loss);
       row["step_s"] = measured.step_s;
       row["bytes_per_step"] = measured.bytes_per_step;
       row["time_to_loss_s"] = measured.time_to_loss_s
@@ -181,12 +177,13 @@ void print_json(const Arguments& a, const std::vector<Entry>& entries, double lo
   std::fputs((j.dump(2) + "\n").c_str(), stdout);
 }
 
-void print_table(const Arguments& a, const std::vector<Entry>& entries, double loss) {
+void print_training_table(const TrainingArguments& a, const std::vector<Entry>& entries,
+                          double loss) {
   Table table({"<library", "<mode", "step s", "MB/step", "s to loss", "times plain"});
   std::optional<double> plain;
   for (const Entry& entry : entries) {
     if (entry.library == "gloo" && entry.mode == "plain" && !entry.runs.empty()) {
-      plain = row_of(entry, loss).time_to_loss_s;
+      plain = median_row(entry, loss).time_to_loss_s;
     }
   }
   double parameters = 0;
@@ -197,7 +194,7 @@ void print_table(const Arguments& a, const std::vector<Entry>& entries, double l
       continue;
     }
     parameters = entry.runs.front().parameters;
-    const Row row = row_of(entry, loss);
+    const TrainingRow row = median_row(entry, loss);
     if (!row.choice.empty()) choices += fmt::format("{} chose {}\n", entry.mode, row.choice);
     table.row(
         {entry.library, entry.mode, three_digits(row.step_s),
@@ -217,8 +214,9 @@ void print_table(const Arguments& a, const std::vector<Entry>& entries, double l
       stdout);
 }
 
-int run(const Arguments& a) {
-  if (const Status status = check(a); !status.ok()) return complain(status.error().text());
+int run_training(const TrainingArguments& a) {
+  if (const Status status = check(a); !status.ok())
+    return report_error("bench training", status.error());
   std::vector<Entry> entries;
   if (!a.alone) {
     for (const char* mode : {"plain", "fp16", "powersgd:rank=1,buckets=1"})
@@ -239,9 +237,12 @@ int run(const Arguments& a) {
   }
   std::vector<TrainingRun> all;
   for (const Entry& entry : entries) all.insert(all.end(), entry.runs.begin(), entry.runs.end());
-  if (all.empty()) return complain("nothing could be measured: " + entries.front().failure);
+  if (all.empty())
+    return report_error(
+        "bench training",
+        {ErrorKind::kIo, "nothing could be measured: " + entries.front().failure, ""});
   const double loss = loss_reached_by_all(all);
-  a.json ? print_json(a, entries, loss) : print_table(a, entries, loss);
+  a.json ? print_training_json(a, entries, loss) : print_training_table(a, entries, loss);
   const bool failed = std::any_of(entries.begin(), entries.end(),
                                   [](const Entry& entry) { return entry.runs.empty(); });
   return failed ? kExitNo : kExitDone;
@@ -250,7 +251,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 Verb add_bench_training(CLI::App& bench) {
-  const auto a = std::make_shared<Arguments>();  // shared by parser and runner
+  const auto a = std::make_shared<TrainingArguments>();  // shared by parser and runner
   CLI::App* verb = bench.add_subcommand(
       "training", "a model trained with codecs and sync modes, beside torch's own hooks on gloo");
   verb->add_option("--modes", a->modes,
@@ -270,7 +271,7 @@ Verb add_bench_training(CLI::App& bench) {
   verb->add_flag("--alone", a->alone, "without gloo");
   verb->add_flag("--json", a->json, "print JSON");
   verb->footer("example: weft bench training --width 500 --modes int8/bsp none/local:period=8");
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return run_training(*a); }};
 }
 
 }  // namespace weft

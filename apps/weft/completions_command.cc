@@ -12,13 +12,13 @@ struct Word {
   std::string word, says;
 };
 // A verb, or a verb of a verb: `path` as typed behind `weft`, empty for `weft` itself.
-struct Place {
+struct CompletionPlace {
   std::string path;
   std::vector<Word> verbs, options;
 };
 
-void gather(const CLI::App& app, const std::string& path, std::vector<Place>& places) {
-  Place place{path, {}, {}};
+void gather(const CLI::App& app, const std::string& path, std::vector<CompletionPlace>& places) {
+  CompletionPlace place{path, {}, {}};
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) {
       place.options.push_back({"--" + name, option->get_description()});
@@ -47,27 +47,27 @@ std::string quiet(const std::string& text) {
   return out;
 }
 
-std::string joined(const std::vector<Word>& words) {
+std::string joined_words(const std::vector<Word>& words) {
   std::string out;
   for (const Word& word : words) out += (out.empty() ? "" : " ") + word.word;
   return out;
 }
 
 // The longest known sequence of verbs before the cursor decides; files where nothing fits.
-std::string bash(const std::vector<Place>& places) {
+std::string bash(const std::vector<CompletionPlace>& places) {
   std::string out =
       "_weft() {\n"
       "  local path='' word verbs options current=\"${COMP_WORDS[COMP_CWORD]}\"\n"
       "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
       "    case \"${path:+$path }$word\" in\n      ";
   std::string known;
-  for (const Place& place : places) {
+  for (const CompletionPlace& place : places) {
     if (!place.path.empty()) known += (known.empty() ? "'" : "|'") + place.path + "'";
   }
   out += known + ") path=\"${path:+$path }$word\" ;;\n    esac\n  done\n  case \"$path\" in\n";
-  for (const Place& place : places) {
-    out += fmt::format("    '{}') verbs='{}' options='{}' ;;\n", place.path, joined(place.verbs),
-                       joined(place.options));
+  for (const CompletionPlace& place : places) {
+    out += fmt::format("    '{}') verbs='{}' options='{}' ;;\n", place.path,
+                       joined_words(place.verbs), joined_words(place.options));
   }
   out +=
       "  esac\n"
@@ -83,12 +83,12 @@ std::string bash(const std::vector<Place>& places) {
   return out;
 }
 
-std::string zsh(const std::vector<Place>& places) {
+std::string zsh(const std::vector<CompletionPlace>& places) {
   std::string out =
       "#compdef weft\n_weft() {\n  local path_ word\n  local -a verbs options\n"
       "  for word in ${words[2,CURRENT-1]}; do\n    case \"${path_:+$path_ }$word\" in\n      ";
   std::string known;
-  for (const Place& place : places) {
+  for (const CompletionPlace& place : places) {
     if (!place.path.empty()) known += (known.empty() ? "'" : "|'") + place.path + "'";
   }
   out += known + ") path_=\"${path_:+$path_ }$word\" ;;\n    esac\n  done\n  case \"$path_\" in\n";
@@ -97,7 +97,7 @@ std::string zsh(const std::vector<Place>& places) {
     for (const Word& word : words) text += fmt::format(" '{}:{}'", word.word, quiet(word.says));
     return text;
   };
-  for (const Place& place : places) {
+  for (const CompletionPlace& place : places) {
     out += fmt::format("    '{}')\n      verbs=({} )\n      options=({} ) ;;\n", place.path,
                        list(place.verbs), list(place.options));
   }
@@ -109,7 +109,7 @@ std::string zsh(const std::vector<Place>& places) {
   return out;
 }
 
-std::string fish(const std::vector<Place>& places) {
+std::string fish(const std::vector<CompletionPlace>& places) {
   // True when the words before the cursor that are verbs are exactly these.
   std::string out =
       "function __weft_at\n"
@@ -122,11 +122,11 @@ std::string fish(const std::vector<Place>& places) {
       "  test (string join ' ' $path) = \"$argv\"\n"
       "end\n"
       "set -g __weft_paths";
-  for (const Place& place : places) {
+  for (const CompletionPlace& place : places) {
     if (!place.path.empty()) out += " '" + place.path + "'";
   }
   out += "\n";
-  for (const Place& place : places) {
+  for (const CompletionPlace& place : places) {
     const std::string when = fmt::format("complete -c weft -n '__weft_at {}'", place.path);
     if (!place.verbs.empty()) out += when + " -f\n";
     for (const Word& verb : place.verbs) {
@@ -151,7 +151,7 @@ Verb add_completions_command(CLI::App& app) {
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   verb->footer("example: source <(weft completions bash)");
   return {verb, [shell, &app] {
-            std::vector<Place> places;
+            std::vector<CompletionPlace> places;
             gather(app, "", places);
             const std::string text = *shell == "bash"  ? bash(places)
                                      : *shell == "zsh" ? zsh(places)

@@ -8,13 +8,13 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-constexpr const char* kLevels[] = {"node", "leaf", "rack", "pod", "cluster"};
+constexpr const char* kLevelNames[] = {"node", "leaf", "rack", "pod", "cluster"};
 
-Json configuration_of(const Configuration& c, const Cluster& cluster) {
+ordered_json configuration_of(const Configuration& c, const Cluster& cluster) {
   const Configuration plain;
-  Json out = {{"devices", c.devices}, {"rate", c.rate}};
+  ordered_json out = {{"devices", c.devices}, {"rate", c.rate}};
   const auto add = [&](const char* key, const auto& value, bool differs) {
     if (differs) out[key] = value;
   };
@@ -24,7 +24,7 @@ Json configuration_of(const Configuration& c, const Cluster& cluster) {
       c.device_memory > 0);
   add("cpu_milli", c.cpu_milli, c.cpu_milli > 0);
   add("host_memory_gib", static_cast<double>(c.host_memory) / double{kGiB}, c.host_memory > 0);
-  add("pack", kLevels[static_cast<int>(c.pack)], c.pack != plain.pack);
+  add("pack", kLevelNames[static_cast<int>(c.pack)], c.pack != plain.pack);
   add("pack_required", c.pack_required, c.pack_required != plain.pack_required);
   add("network_guarantee_gbit_s", c.network_guarantee * 8e-9, c.network_guarantee > 0);
   add("network_limit_gbit_s", c.network_limit * 8e-9, c.network_limit > 0);
@@ -40,7 +40,7 @@ std::string trace_yaml(const Trace& trace, const Cluster& cluster) {
       fmt::format("# {} jobs; times in seconds since the first\njobs:\n", trace.jobs.size());
   for (const TraceJob& traced : trace.jobs) {
     const Submission& job = *traced.submission;
-    Json row = {{"name", job.name}, {"submit_s", job.submit}, {"work", traced.truth.work}};
+    ordered_json row = {{"name", job.name}, {"submit_s", job.submit}, {"work", traced.truth.work}};
     if (job.tenant < trace.tenants.size()) row["tenant"] = trace.tenants[job.tenant];
     if (job.kind == WorkloadKind::kTask) row["kind"] = "task";
     if (job.priority != 0) row["priority"] = job.priority;
@@ -50,11 +50,11 @@ std::string trace_yaml(const Trace& trace, const Cluster& cluster) {
     if (!job.preemptible) row["preemptible"] = false;
     if (!job.spot_ok) row["spot_ok"] = false;
     row["elastic"] = job.elastic;
-    row["menu"] = Json::array();
+    row["menu"] = ordered_json::array();
     for (const Configuration& c : job.menu->configurations) {
       row["menu"].push_back(configuration_of(c, cluster));
     }
-    out += "  - " + row.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+    out += "  - " + row.dump(-1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
   }
   return out;
 }

@@ -27,11 +27,6 @@ struct DemoArguments {
   std::size_t equal = 0;   // runs of fifo instead of one of each kind
 };
 
-int refuse(const Error& error) {
-  fmt::print(stderr, "weft demo: {}\n", error.text());
-  return kExitBadInput;
-}
-
 Status check_python() {
   const std::string program = own_program();
   const auto tried =
@@ -84,7 +79,7 @@ class LiveTable {
   std::map<std::string, std::string> states_;
 };
 
-Result<DemoSummary> run_all(const DemoArguments& a, const std::string& folder) {
+Result<DemoSummary> run_styles(const DemoArguments& a, const std::string& folder) {
   DemoSummary summary;
   const std::int64_t begin = monotonic_ns();
   const auto passed_s = [&] { return 1e-9 * static_cast<double>(monotonic_ns() - begin); };
@@ -122,24 +117,25 @@ Result<DemoSummary> run_all(const DemoArguments& a, const std::string& folder) {
   return summary;
 }
 
-int run(const DemoArguments& a) {
-  if (const Status s = check_python(); !s.ok()) return refuse(s.error());
+int run_demo(const DemoArguments& a) {
+  if (const Status s = check_python(); !s.ok()) return report_error("demo", s.error());
   std::error_code ignored;
   std::string folder = a.folder;
   if (folder.empty()) {
     folder = (std::filesystem::temp_directory_path(ignored) / "weft-demo-XXXXXX").string();
     if (mkdtemp(folder.data()) == nullptr) {
-      return refuse({ErrorKind::kIo, "no temporary folder could be made", "is TMPDIR writable?"});
+      return report_error(
+          "demo", {ErrorKind::kIo, "no temporary folder could be made", "is TMPDIR writable?"});
     }
   }
-  const auto summary = run_all(a, folder);
+  const auto summary = run_styles(a, folder);
   if (!summary.ok()) {
     fmt::print(stderr, "weft demo: what there is of it is in {}\n", folder);
-    return refuse(summary.error());
+    return report_error("demo", summary.error());
   }
   if (a.folder.empty()) std::filesystem::remove_all(folder, ignored);
   if (const Status s = write_file_atomically(a.report, demo_page(*summary)); !s.ok()) {
-    return refuse(s.error());
+    return report_error("demo", s.error());
   }
   if (a.json) {
     fmt::print("{}\n", demo_json(*summary).dump());
@@ -167,7 +163,7 @@ Verb add_demo_command(CLI::App& app) {
       "Takes about five minutes. As root, nodes have networks of their own and fixed shares of "
       "the\n"
       "processors; without root fewer things hold, and the demo says which.");
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return run_demo(*a); }};
 }
 
 }  // namespace weft

@@ -19,23 +19,23 @@ constexpr Seconds kCheckpointEvery = 3;  // of demo_training.py
 constexpr Seconds kNoticed = 0.05;       // a crash
 constexpr Seconds kStopping = 0.5;       // a checkpoint and the way out
 constexpr int kPasses = 3;               // until times follow from what runs beside
-constexpr int kLooks = 16;               // at the traffic beside a job
+constexpr int kTrafficSamples = 16;      // at the traffic beside a job
 
 // One run of a job on its devices.
-struct Stay {
+struct DemoStay {
   JobId job = kNoJob;
   Seconds from = 0, to = 0;
   std::set<NodeId> nodes;
 };
 
 // How much others fill their links, from 0 to 1, while a job loads and while it trains.
-struct Traffic {
+struct StayTraffic {
   double loading = 0, training = 0;
 };
 
-class Forecast {
+class StyleForecast {
  public:
-  Forecast(const DemoStyle& style, const DemoPark& park, const Calibration& calibration)
+  StyleForecast(const DemoStyle& style, const DemoPark& park, const Calibration& calibration)
       : style_(style), park_(park), calibration_(calibration) {}
 
   Status prepare(const std::string& folder) {
@@ -61,7 +61,7 @@ class Forecast {
   // How long each job loads and computes follows from who sends meanwhile, and that from a
   // forecast.
   Result<RunResult> run(double crash_share) {
-    std::vector<Traffic> beside(demo_jobs().size());
+    std::vector<StayTraffic> beside(demo_jobs().size());
     Result<RunResult> result = RunResult{};
     for (int pass = 0; pass < kPasses; ++pass) {
       for (JobId job = 0; job < beside.size(); ++job) {
@@ -128,16 +128,16 @@ class Forecast {
     return crash;
   }
 
-  std::vector<Stay> stays_of(const RunResult& run) const {
-    std::map<std::pair<JobId, Seconds>, Stay> stays;
+  std::vector<DemoStay> stays_of(const RunResult& run) const {
+    std::map<std::pair<JobId, Seconds>, DemoStay> stays;
     for (const Span& span : run.timeline) {
-      Stay& stay = stays[{span.job, span.from}];
+      DemoStay& stay = stays[{span.job, span.from}];
       stay.job = span.job;
       stay.from = span.from;
       stay.to = span.to;
       stay.nodes.insert(cluster_.node_of(span.device));
     }
-    std::vector<Stay> all;
+    std::vector<DemoStay> all;
     for (auto& [key, stay] : stays) all.push_back(std::move(stay));
     return all;
   }
@@ -164,7 +164,7 @@ class Forecast {
   }
 
   // How much of its links the job fills while it trains.
-  double link_share(const Stay& stay) const {
+  double link_share(const DemoStay& stay) const {
     const DemoJob& job = demo_jobs()[stay.job];
     const auto nodes = static_cast<std::uint32_t>(stay.nodes.size());
     return calibration_.link_share(job.model, way_of(job, nodes), job.workers, nodes,
@@ -172,27 +172,27 @@ class Forecast {
   }
 
   // How much others than the job fill their links in this time.
-  double traffic(const std::vector<Stay>& stays, JobId job, Seconds from, Seconds to) const {
+  double traffic(const std::vector<DemoStay>& stays, JobId job, Seconds from, Seconds to) const {
     double seen = 0;
-    for (int look = 0; look < kLooks; ++look) {
-      const Seconds at = from + (to - from) * (look + 0.5) / kLooks;
+    for (int look = 0; look < kTrafficSamples; ++look) {
+      const Seconds at = from + (to - from) * (look + 0.5) / kTrafficSamples;
       double most = 0;
-      for (const Stay& other : stays) {
+      for (const DemoStay& other : stays) {
         const Seconds sends_from = other.from + trace_.jobs[other.job].truth.loading;
         if (other.job == job || at < sends_from || at >= other.to) continue;
         most = std::max(most, link_share(other));
       }
-      seen += most / kLooks;
+      seen += most / kTrafficSamples;
     }
     return seen;
   }
 
   // Beside every job, the mean over its starts.
-  std::vector<Traffic> traffic_beside(const RunResult& run) const {
-    const std::vector<Stay> stays = stays_of(run);
-    std::vector<Traffic> beside(demo_jobs().size());
+  std::vector<StayTraffic> traffic_beside(const RunResult& run) const {
+    const std::vector<DemoStay> stays = stays_of(run);
+    std::vector<StayTraffic> beside(demo_jobs().size());
     std::vector<double> starts(demo_jobs().size(), 0);
-    for (const Stay& stay : stays) {
+    for (const DemoStay& stay : stays) {
       const Seconds trains_from = stay.from + trace_.jobs[stay.job].truth.loading;
       beside[stay.job].loading += traffic(stays, stay.job, stay.from, trains_from);
       beside[stay.job].training +=
@@ -222,7 +222,7 @@ Result<std::map<std::string, DemoExpectation>> demo_forecast(const DemoStyle& st
                                                              const Calibration& calibration,
                                                              const std::string& folder,
                                                              double crash_share) {
-  Forecast forecast(style, park, calibration);
+  StyleForecast forecast(style, park, calibration);
   if (const Status s = forecast.prepare(folder); !s.ok()) return s.error();
   const auto result = forecast.run(crash_share);
   if (!result.ok()) return result.error();

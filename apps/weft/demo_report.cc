@@ -15,14 +15,14 @@ using Json = nlohmann::json;
 struct Look {
   const char *run, *head, *says, *color;
 };
-constexpr Look kLooks[] = {
+constexpr Look kStyleLooks[] = {
     {"fifo", "fifo, plain DDP", "fifo, plain DDP", "#9aa7b5"},
     {"placed", "placed, plain DDP", "Weft's placement, plain DDP", "#5b8fd0"},
     {"weft", "weft", "Weft: placement, codec and sync together", "#2f7d4a"},
 };
 
 const Look& look_of(const DemoResult& run) {
-  return *std::find_if(std::begin(kLooks), std::end(kLooks) - 1,
+  return *std::find_if(std::begin(kStyleLooks), std::end(kStyleLooks) - 1,
                        [&](const Look& look) { return look.run == run.name; });
 }
 

@@ -41,10 +41,10 @@ pid_t rank_process(const std::string& uuid) {
   return -1;
 }
 
-class Run {
+class StyleRun {
  public:
-  Run(DemoCluster& cluster, const DemoStyle& style, const DemoPark& park,
-      const Calibration& calibration, std::string folder, std::uint64_t seed)
+  StyleRun(DemoCluster& cluster, const DemoStyle& style, const DemoPark& park,
+           const Calibration& calibration, std::string folder, std::uint64_t seed)
       : cluster_(cluster),
         style_(style),
         park_(park),
@@ -236,7 +236,7 @@ Result<Calibration> demo_calibrate(DemoCluster& cluster, const DemoPark& park,
 Result<DemoResult> demo_run(DemoCluster& cluster, const DemoStyle& style, const DemoPark& park,
                             const Calibration& calibration, const std::string& folder,
                             std::uint64_t seed, const DemoShow& show) {
-  Run run(cluster, style, park, calibration, folder, seed);
+  StyleRun run(cluster, style, park, calibration, folder, seed);
   if (const Status s = run.forecast(); !s.ok()) return s.error();
   if (const Status s = run.align(); !s.ok()) return s.error();
   if (!live::poll_until([&] { return run.tick(show); }, kRunLooks)) {

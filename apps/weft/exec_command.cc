@@ -31,11 +31,6 @@ struct ExecArguments {
 constexpr const char* kShell =
     "s=${SHELL:-/bin/sh}; [ \"$s\" != /bin/sh ] || s=$(command -v bash || echo \"$s\"); exec $s";
 
-int refuse(const ExecArguments& a, const Error& error) {
-  fmt::print(stderr, "weft {}: {}\n", a.verb, error.text());
-  return kExitBadInput;
-}
-
 Result<std::string> body_of(const ExecArguments& a) {
   Json body = {{"command", a.words}, {"rank", a.rank}};
   if (!a.replica.empty()) body["replica"] = a.replica;
@@ -54,30 +49,31 @@ Result<std::string> body_of(const ExecArguments& a) {
   }
 }
 
-int run(const ExecArguments& a) {
+int run_exec(const ExecArguments& a) {
   if (a.words.empty()) {
-    return refuse(a, {ErrorKind::kInvalidInput, "there is no command",
-                      "weft exec JOB [options] -- COMMAND ARGUMENTS"});
+    return report_error(a.verb, {ErrorKind::kInvalidInput, "there is no command",
+                                 "weft exec JOB [options] -- COMMAND ARGUMENTS"});
   }
   if (a.terminal && (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)) {
-    return refuse(a, {ErrorKind::kInvalidInput, "standard input or output is no terminal",
-                      "without one, use `weft exec JOB -- COMMAND`"});
+    return report_error(a.verb,
+                        {ErrorKind::kInvalidInput, "standard input or output is no terminal",
+                         "without one, use `weft exec JOB -- COMMAND`"});
   }
   const auto body = body_of(a);
-  if (!body.ok()) return refuse(a, body.error());
+  if (!body.ok()) return report_error(a.verb, body.error());
   const auto daemon = live::endpoint_of(a.store, live::default_store());
-  if (!daemon.ok()) return refuse(a, daemon.error());
+  if (!daemon.ok()) return report_error(a.verb, daemon.error());
   block_exec_signals();
   const auto made =
       live::HttpClient(*daemon).ask("POST", "/v1/jobs/" + in_path(a.job) + "/exec", *body);
-  if (!made.ok()) return refuse(a, made.error());
+  if (!made.ok()) return report_error(a.verb, made.error());
   const Json answer = Json::parse(made->body, nullptr, false);
   if (made->status != 201 || !answer.is_object() || !answer.contains("id")) {
     const bool told = answer.is_object() && answer.contains("error");
-    return refuse(a, {ErrorKind::kInvalidInput,
-                      told ? answer["error"].get<std::string>()
-                           : fmt::format("the daemon answered {}", made->status),
-                      told ? answer.value("hint", "") : ""});
+    return report_error(a.verb, {ErrorKind::kInvalidInput,
+                                 told ? answer["error"].get<std::string>()
+                                      : fmt::format("the daemon answered {}", made->status),
+                                 told ? answer.value("hint", "") : ""});
   }
   const RawTerminal raw(a.terminal);
   return run_exec_session(*daemon, answer.at("id"), a.terminal, a.verb);
@@ -109,7 +105,7 @@ std::vector<Verb> add_exec_commands(CLI::App& app, std::vector<std::string> word
     verb->add_option("--replica", a->replica, "of a service: which, as `weft status` names them");
     verb->add_option("--timeout", a->timeout_s, "seconds after which it is killed (a day)")
         ->check(number_from(0.001, live::kMostExecSeconds));
-    verbs.push_back({verb, [a] { return run(*a); }});
+    verbs.push_back({verb, [a] { return run_exec(*a); }});
     return std::pair{verb, a};
   };
   const auto [exec, e] = add("exec", "run a command beside a rank, in its place and its share");

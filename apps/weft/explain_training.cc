@@ -22,8 +22,8 @@ std::string link_text(const runtime::LinkSpeed& link) {
                      bytes_per_s_text(link.bytes_per_s));
 }
 
-void print_table(const TrainingQuestion& q, const runtime::GroupShape& shape,
-                 const runtime::AutomaticAnswer& answer) {
+void print_predictions(const TrainingQuestion& q, const runtime::GroupShape& shape,
+                       const runtime::AutomaticAnswer& answer) {
   Table table({"<", "<codec", "<sync", "<algorithm", "MB sent", "coding s", "exchange s",
                "exposed s", "step s", "progress", "s per progress", "<source"});
   for (const StepPrediction& one : answer.considered) {
@@ -78,7 +78,7 @@ int explain_training(const TrainingQuestion& q, const runtime::GroupShape& shape
     return kExitBadInput;
   }
   if (!q.json) {
-    print_table(q, shape, *answer);
+    print_predictions(q, shape, *answer);
     return kExitDone;
   }
   nlohmann::ordered_json json = {{"schema", 1},

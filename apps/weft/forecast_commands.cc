@@ -19,15 +19,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct ForecastArguments {
   std::string store, job, policy, cluster, since, what, file;
   bool json = false, dry_run = false, users = false;
 };
-
-int refuse(const char* verb, const Error& error, int code = kExitBadInput) {
-  fmt::print(stderr, "weft {}: {}\n", verb, error.text());
-  return code;
-}
 
 // A file's whole text, or the name as it was given.
 Result<std::string> policy_text(const std::string& given) {
@@ -36,19 +31,19 @@ Result<std::string> policy_text(const std::string& given) {
   return read_file(given, kMostBytes);
 }
 
-std::string in_words(const Json& at, const Json& now) {
+std::string time_in_words(const Json& at, const Json& now) {
   if (!at.is_number()) return "not known";
   const double left = at.get<double>() - now.get<double>();
   if (left <= 0) return "now";
   return left < 600 ? fmt::format("in {:.0f} s", left) : fmt::format("in {:.1f} h", left / kHour);
 }
 
-int run_explain(const Arguments& a) {
+int run_explain(const ForecastArguments& a) {
   DaemonClient client(a.store);
   const auto answer = client.ask("GET", "/v1/jobs/" + in_path(a.job) + "/explain");
   if (!answer.ok()) {
     const bool unknown = answer.error().kind == ErrorKind::kNotFound;
-    return refuse("explain", answer.error(), unknown ? kExitNo : kExitBadInput);
+    return report_error("explain", answer.error(), unknown ? kExitNo : kExitBadInput);
   }
   if (a.json) {
     fmt::print("{}\n", answer->dump());
@@ -66,8 +61,9 @@ int run_explain(const Arguments& a) {
   if (answer->at("predicted_rejected")) {
     fmt::print("  the policy is going to reject it\n");
   } else {
-    fmt::print("  predicted start: {}; end: {}{}\n", in_words(answer->at("predicted_start_s"), now),
-               in_words(answer->at("predicted_end_s"), now),
+    fmt::print("  predicted start: {}; end: {}{}\n",
+               time_in_words(answer->at("predicted_start_s"), now),
+               time_in_words(answer->at("predicted_end_s"), now),
                answer->at("forecast_whole") ? "" : " (the forecast ended early)");
   }
   fmt::print("  it is believed to need {:.0f} s more, from {}; the state is {:.1f} s old\n",
@@ -76,7 +72,7 @@ int run_explain(const Arguments& a) {
   return kExitDone;
 }
 
-Result<Demand> demand_of(const Arguments& a) {
+Result<Demand> demand_in(const ForecastArguments& a) {
   DemandOptions options;
   options.users = a.users;
   if (!a.since.empty()) {
@@ -90,40 +86,41 @@ Result<Demand> demand_of(const Arguments& a) {
   return read_demand(a.store.empty() ? live::default_store() : a.store, options);
 }
 
-std::string left_out(const Demand& demand) {
+std::string demand_note(const Demand& demand) {
   return fmt::format(
       "{} jobs have not ended and are taken to need what was believed of them; {} were left out\n",
       demand.unfinished, demand.left_out);
 }
 
-int run_whatif(const Arguments& a) {
-  auto demand = demand_of(a);
-  if (!demand.ok()) return refuse("whatif", demand.error());
+int run_whatif(const ForecastArguments& a) {
+  auto demand = demand_in(a);
+  if (!demand.ok()) return report_error("whatif", demand.error());
   if (!a.cluster.empty()) {
     auto cluster = read_cluster(a.cluster);
-    if (!cluster.ok()) return refuse("whatif", cluster.error());
+    if (!cluster.ok()) return report_error("whatif", cluster.error());
     if (cluster->types.size() < demand->cluster.types.size()) {
-      return refuse("whatif", {ErrorKind::kInvalidInput,
-                               fmt::format("--cluster {} has fewer device types than the journal's",
-                                           a.cluster),
-                               "jobs name types of the cluster they were submitted to"});
+      return report_error(
+          "whatif",
+          {ErrorKind::kInvalidInput,
+           fmt::format("--cluster {} has fewer device types than the journal's", a.cluster),
+           "jobs name types of the cluster they were submitted to"});
     }
     demand->cluster = std::move(*cluster);
   }
   const auto other = policy_text(a.policy);
-  if (!other.ok()) return refuse("whatif", other.error());
+  if (!other.ok()) return report_error("whatif", other.error());
   std::vector<RunResult> results;
   for (const std::string& text : {demand->policy, *other}) {
     if (!results.empty() && text == demand->policy) continue;
     auto policy = live::policy_of_text(text);
-    if (!policy.ok()) return refuse("whatif", policy.error());
+    if (!policy.ok()) return report_error("whatif", policy.error());
     SimRequest request;
     request.cluster = &demand->cluster;
     request.trace = &demand->trace;
     request.policy = policy->get();
     request.options.estimates.kind = EstimateMode::Kind::kUser;
     auto result = simulate(request);
-    if (!result.ok()) return refuse("whatif", result.error());
+    if (!result.ok()) return report_error("whatif", result.error());
     results.push_back(std::move(*result));
   }
   const std::vector<double> loads(results.size(), 1.0);
@@ -134,19 +131,19 @@ int run_whatif(const Arguments& a) {
   const std::vector<RunGroup> groups = group_by_seed(results, loads);
   fmt::print("{} jobs of {} on {}: {} devices; estimates: {}\n{}\n{}\n{}\n",
              demand->trace.jobs.size(), demand->trace.path, demand->cluster.text,
-             demand->cluster.device_count(), results.front().estimates, left_out(*demand),
+             demand->cluster.device_count(), results.front().estimates, demand_note(*demand),
              comparison_table(groups).text(), verdict(groups));
   return kExitDone;
 }
 
-int run_export(const Arguments& a) {
-  const auto demand = demand_of(a);
-  if (!demand.ok()) return refuse("export", demand.error());
+int run_export(const ForecastArguments& a) {
+  const auto demand = demand_in(a);
+  if (!demand.ok()) return report_error("export", demand.error());
   const std::string text = trace_yaml(demand->trace, demand->cluster);
   if (a.file.empty()) {
     fmt::print("{}", text);
   } else if (const Status written = write_file_atomically(a.file, text); !written.ok()) {
-    return refuse("export", written.error());
+    return report_error("export", written.error());
   }
   if (a.json && !a.file.empty()) {
     const Json json = {{"jobs", demand->trace.jobs.size()},
@@ -155,18 +152,18 @@ int run_export(const Arguments& a) {
                        {"file", a.file}};
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print(stderr, "weft export: {} jobs; {}", demand->trace.jobs.size(), left_out(*demand));
+    fmt::print(stderr, "weft export: {} jobs; {}", demand->trace.jobs.size(), demand_note(*demand));
   }
   return kExitDone;
 }
 
-int run_policy(const Arguments& a) {
+int run_policy(const ForecastArguments& a) {
   const auto text = policy_text(a.policy);
-  if (!text.ok()) return refuse("policy", text.error());
+  if (!text.ok()) return report_error("policy", text.error());
   DaemonClient client(a.store);
   const auto answer =
       client.ask("POST", "/v1/policy", Json{{"policy", *text}, {"dry_run", a.dry_run}});
-  if (!answer.ok()) return refuse("policy", answer.error());
+  if (!answer.ok()) return report_error("policy", answer.error());
   if (a.json) {
     fmt::print("{}\n", answer->dump());
     return kExitDone;
@@ -192,8 +189,8 @@ int run_policy(const Arguments& a) {
 
 std::vector<Verb> add_forecast_commands(CLI::App& app) {
   std::vector<Verb> verbs;
-  const auto add = [&](const char* name, const char* says, int (*run)(const Arguments&)) {
-    const auto a = std::make_shared<Arguments>();
+  const auto add = [&](const char* name, const char* says, int (*run)(const ForecastArguments&)) {
+    const auto a = std::make_shared<ForecastArguments>();
     CLI::App* verb = app.add_subcommand(name, says);
     verb->add_option("--store", a->store,
                      "folder of the daemon's journal (WEFT_HOME, or a usual place)");

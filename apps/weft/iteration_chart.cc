@@ -5,28 +5,18 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/table.h"
+
 namespace weft {
 namespace {
 
-constexpr double kLeft = 190, kWidth = 1000, kRow = 22, kGap = 4, kTitle = 30, kAxis = 22;
+using nlohmann::ordered_json;
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
+constexpr double kIterationLeft = 190, kIterationWidth = 1000, kIterationRow = 22,
+                 kIterationGap = 4, kIterationTitle = 30, kIterationAxis = 22;
 
 // Row of an op among its job's devices and wires.
-std::size_t row_of(const IterationGraph& graph, std::uint32_t op) {
+std::size_t chart_row(const IterationGraph& graph, std::uint32_t op) {
   const IterationOp& one = graph.ops[op];
   return one.is_transfer ? graph.devices.size() + one.place : one.place;
 }
@@ -40,7 +30,7 @@ std::string row_name(const IterationGraph& graph, std::size_t row) {
                                     : graph.wires[row - graph.devices.size()].name;
 }
 
-const char* color_of(const IterationOp& op) {
+const char* iteration_color(const IterationOp& op) {
   if (op.is_transfer) return op.name.starts_with("pull") ? "#c9a227" : "#d9772b";
   return op.name.starts_with("backward") ? "#3b6fb6" : "#4d9e63";
 }
@@ -70,11 +60,11 @@ std::vector<IterationSpan> merged(const TrainingFile& file, const SchedulerRun& 
     if (span.end > window.from && span.begin < window.until) spans.push_back(span);
   }
   std::stable_sort(spans.begin(), spans.end(), [&](const auto& a, const auto& b) {
-    const std::size_t row_a = row_of(file.jobs[a.job].graph, a.op);
-    const std::size_t row_b = row_of(file.jobs[b.job].graph, b.op);
+    const std::size_t row_a = chart_row(file.jobs[a.job].graph, a.op);
+    const std::size_t row_b = chart_row(file.jobs[b.job].graph, b.op);
     return std::tie(a.job, row_a, a.begin) < std::tie(b.job, row_b, b.begin);
   });
-  const Seconds close = (window.until - window.from) / kWidth;
+  const Seconds close = (window.until - window.from) / kIterationWidth;
   std::vector<IterationSpan> out;
   for (const IterationSpan& span : spans) {
     if (!out.empty() && out.back().job == span.job && out.back().op == span.op &&
@@ -88,78 +78,82 @@ std::vector<IterationSpan> merged(const TrainingFile& file, const SchedulerRun& 
   return out;
 }
 
-std::string bar(const IterationOp& op, const IterationSpan& span, TimeWindow window, double y) {
-  const double scale = kWidth / (window.until - window.from);
-  const double x = kLeft + (std::max(span.begin, window.from) - window.from) * scale;
-  const double right = kLeft + (std::min(span.end, window.until) - window.from) * scale;
+std::string iteration_bar(const IterationOp& op, const IterationSpan& span, TimeWindow window,
+                          double y) {
+  const double scale = kIterationWidth / (window.until - window.from);
+  const double x = kIterationLeft + (std::max(span.begin, window.from) - window.from) * scale;
+  const double right = kIterationLeft + (std::min(span.end, window.until) - window.from) * scale;
   const double width = std::max(right - x, 0.3);
   std::string text = fmt::format(
       "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\" "
       "stroke=\"#fff\" stroke-width=\"{}\"><title>{}, {:.6g} to {:.6g} ms</title></rect>\n",
-      x, y, width, kRow, color_of(op), width > 4 ? 0.7 : 0, escaped(op.name), 1e3 * span.begin,
-      1e3 * span.end);
+      x, y, width, kIterationRow, iteration_color(op), width > 4 ? 0.7 : 0, escaped_text(op.name),
+      1e3 * span.begin, 1e3 * span.end);
   // About 6.2 units a letter at this size.
   if (width > 6.2 * static_cast<double>(op.name.size()) + 6) {
     text += fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#fff\" text-anchor=\"middle\">{}"
         "</text>\n",
-        x + width / 2, y + kRow - 7, escaped(op.name));
+        x + width / 2, y + kIterationRow - 7, escaped_text(op.name));
   }
   return text;
 }
 
-std::string axis(TimeWindow window, double y) {
+std::string time_axis(TimeWindow window, double y) {
   std::string text;
   for (int i = 0; i <= 5; ++i) {
     text += fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"#555\">{:.4g}{}</text>\n",
-        kLeft + kWidth * i / 5, y + 13, i == 5 ? "end" : "middle",
+        kIterationLeft + kIterationWidth * i / 5, y + 13, i == 5 ? "end" : "middle",
         1e3 * (window.until - window.from) * i / 5, i == 5 ? " ms" : "");
   }
   return text;
 }
 
 // One run from `y` on, `length` of it; moves y below it.
-std::string section(const TrainingFile& file, const SchedulerRun& run, Seconds length, double& y) {
+std::string scheduler_section(const TrainingFile& file, const SchedulerRun& run, Seconds length,
+                              double& y) {
   std::string title = run.scheduler + ":";
   for (std::size_t j = 0; j < run.jobs.size(); ++j) {
     title += fmt::format("{} {} {:.4g} ms (ideal {:.4g})", j == 0 ? "" : ",", file.jobs[j].name,
                          1e3 * run.jobs[j].iteration, 1e3 * run.jobs[j].ideal);
   }
-  std::string text =
-      fmt::format("<text x=\"8\" y=\"{:.1f}\" class=\"title\">{}</text>\n", y + 20, escaped(title));
-  y += kTitle;
+  std::string text = fmt::format("<text x=\"8\" y=\"{:.1f}\" class=\"title\">{}</text>\n", y + 20,
+                                 escaped_text(title));
+  y += kIterationTitle;
   std::vector<double> first(file.jobs.size());
   for (std::size_t j = 0; j < file.jobs.size(); ++j) {
     first[j] = y;
     const IterationGraph& graph = file.jobs[j].graph;
-    for (std::size_t row = 0; row < row_count(graph); ++row, y += kRow + kGap) {
-      text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 8,
-                          y + kRow - 7, escaped(file.jobs[j].name + " " + row_name(graph, row)));
+    for (std::size_t row = 0; row < row_count(graph); ++row, y += kIterationRow + kIterationGap) {
+      text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
+                          kIterationLeft - 8, y + kIterationRow - 7,
+                          escaped_text(file.jobs[j].name + " " + row_name(graph, row)));
       text += fmt::format(
           "<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" "
           "fill=\"#f1f1ee\"/>\n",
-          kLeft, y, kWidth, kRow);
+          kIterationLeft, y, kIterationWidth, kIterationRow);
     }
   }
   TimeWindow window = last_iterations(run);
   window.until = window.from + length;
   for (const IterationSpan& span : merged(file, run, window)) {
     const IterationGraph& graph = file.jobs[span.job].graph;
-    const double at = first[span.job] + static_cast<double>(row_of(graph, span.op)) * (kRow + kGap);
-    text += bar(graph.ops[span.op], span, window, at);
+    const double at = first[span.job] + static_cast<double>(chart_row(graph, span.op)) *
+                                            (kIterationRow + kIterationGap);
+    text += iteration_bar(graph.ops[span.op], span, window, at);
   }
-  text += axis(window, y);
-  y += kAxis;
+  text += time_axis(window, y);
+  y += kIterationAxis;
   return text;
 }
 
-std::string legend(double y) {
+std::string iteration_legend(double y) {
   struct Entry {
     const char *color, *text;
   };
   std::string text;
-  double x = kLeft;
+  double x = kIterationLeft;
   for (const Entry entry : {Entry{"#3b6fb6", "backward"}, Entry{"#4d9e63", "other computation"},
                             Entry{"#d9772b", "transfer"}, Entry{"#c9a227", "pull"}}) {
     text += fmt::format(
@@ -175,14 +169,14 @@ std::string legend(double y) {
 
 std::string iteration_svg(const TrainingFile& file, const std::vector<SchedulerRun>& runs) {
   double y = 28;
-  std::string body = legend(8);
+  std::string body = iteration_legend(8);
   Seconds length = 0;  // one scale, so that sections can be compared
   for (const SchedulerRun& run : runs) {
     const TimeWindow window = last_iterations(run);
     length = std::max(length, window.until - window.from);
   }
-  for (const SchedulerRun& run : runs) body += section(file, run, length, y);
-  const double width = kLeft + kWidth + 20;
+  for (const SchedulerRun& run : runs) body += scheduler_section(file, run, length, y);
+  const double width = kIterationLeft + kIterationWidth + 20;
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
              "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"11\">\n"
@@ -193,8 +187,7 @@ std::string iteration_svg(const TrainingFile& file, const std::vector<SchedulerR
 }
 
 std::string iteration_trace(const TrainingFile& file, const std::vector<SchedulerRun>& runs) {
-  using Json = nlohmann::ordered_json;
-  Json events = Json::array();
+  ordered_json events = ordered_json::array();
   std::size_t process = 0;
   for (const SchedulerRun& run : runs) {
     for (std::size_t j = 0; j < file.jobs.size(); ++j) {
@@ -214,20 +207,20 @@ std::string iteration_trace(const TrainingFile& file, const std::vector<Schedule
     for (const IterationSpan& span : run.run.spans) {
       const IterationGraph& graph = file.jobs[span.job].graph;
       const IterationOp& op = graph.ops[span.op];
-      Json event = {{"name", op.name},
-                    {"cat", op.is_transfer ? "transfer" : "compute"},
-                    {"ph", "X"},
-                    {"ts", 1e6 * span.begin},
-                    {"dur", 1e6 * (span.end - span.begin)},
-                    {"pid", process + span.job},
-                    {"tid", row_of(graph, span.op)},
-                    {"args", {{"iteration", span.iteration}}}};
+      ordered_json event = {{"name", op.name},
+                            {"cat", op.is_transfer ? "transfer" : "compute"},
+                            {"ph", "X"},
+                            {"ts", 1e6 * span.begin},
+                            {"dur", 1e6 * (span.end - span.begin)},
+                            {"pid", process + span.job},
+                            {"tid", chart_row(graph, span.op)},
+                            {"args", {{"iteration", span.iteration}}}};
       if (op.is_transfer) event["args"]["bytes"] = span.wire_bytes;
       events.push_back(std::move(event));
     }
     process += file.jobs.size();
   }
-  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump() + "\n";
+  return ordered_json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump() + "\n";
 }
 
 }  // namespace weft

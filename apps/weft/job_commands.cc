@@ -20,19 +20,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct JobArguments {
   std::string store, job, file, node, node_verb, from, to, queue, in, replica;
   bool json = false, all = false, follow = false, wait = false, dry_run = false;
   int rank = 0, number = 0, lasts_s = 3600;
 };
-using Shared = std::shared_ptr<Arguments>;
+using Shared = std::shared_ptr<JobArguments>;
 
-int refuse(const char* verb, const Error& error, int code = kExitBadInput) {
-  fmt::print(stderr, "weft {}: {}\n", verb, error.text());
-  return code;
-}
-
-std::string store_of(const Arguments& a) {
+std::string store_of(const JobArguments& a) {
   return a.store.empty() ? live::default_store() : a.store;
 }
 
@@ -67,12 +62,12 @@ void print_menu(const Json& menu) {
   fmt::print("valid: it would be accepted\n");
 }
 
-int run_submit(const Arguments& a) {
+int run_submit(const JobArguments& a) {
   const auto text = read_file(a.file, 4 << 20);
-  if (!text.ok()) return refuse("submit", text.error());
+  if (!text.ok()) return report_error("submit", text.error());
   std::vector<std::string> warnings;
   auto spec = live::read_job_file(*text, a.file, &warnings);
-  if (!spec.ok()) return refuse("submit", spec.error());
+  if (!spec.ok()) return report_error("submit", spec.error());
   for (const std::string& warning : warnings) fmt::print(stderr, "weft submit: {}\n", warning);
   std::error_code ignored;
   const auto here = std::filesystem::current_path(ignored);
@@ -81,7 +76,7 @@ int run_submit(const Arguments& a) {
   DaemonClient client(a.store);
   const auto made =
       client.ask("POST", "/v1/jobs", {{"spec", live::to_json(*spec)}, {"dry_run", a.dry_run}});
-  if (!made.ok()) return refuse("submit", made.error());
+  if (!made.ok()) return report_error("submit", made.error());
   if (a.dry_run) {
     a.json ? fmt::print("{}\n", made->dump()) : print_menu(made->at("menu"));
     return kExitDone;
@@ -123,10 +118,10 @@ std::string told_of_job(const Json& job) {
   return text;
 }
 
-int run_jobs(const Arguments& a) {
+int run_jobs(const JobArguments& a) {
   DaemonClient client(a.store);
   const auto answer = client.ask("GET", a.all ? "/v1/jobs?all=1" : "/v1/jobs");
-  if (!answer.ok()) return refuse("jobs", answer.error());
+  if (!answer.ok()) return report_error("jobs", answer.error());
   if (a.json) {
     fmt::print("{}\n", answer->dump());
     return kExitDone;
@@ -151,12 +146,12 @@ int run_jobs(const Arguments& a) {
   return kExitDone;
 }
 
-int run_status(const Arguments& a) {
+int run_status(const JobArguments& a) {
   DaemonClient client(a.store);
   const auto answer =
       client.ask("GET", a.job.empty() ? "/v1/status" : "/v1/jobs/" + in_path(a.job));
   if (!answer.ok()) {
-    return refuse(
+    return report_error(
         "status", answer.error(),
         answer.error().kind == ErrorKind::kNotFound && !a.job.empty() ? kExitNo : kExitBadInput);
   }
@@ -165,7 +160,7 @@ int run_status(const Arguments& a) {
 }
 
 // Prints what is new; true when no more will come.
-Result<bool> print_log(DaemonClient& client, const Arguments& a, std::uint64_t& offset) {
+Result<bool> print_log(DaemonClient& client, const JobArguments& a, std::uint64_t& offset) {
   while (true) {
     const auto part = client.ask(
         "GET", fmt::format("/v1/jobs/{}/logs?rank={}&offset={}{}{}", in_path(a.job), a.rank, offset,
@@ -179,27 +174,27 @@ Result<bool> print_log(DaemonClient& client, const Arguments& a, std::uint64_t& 
   }
 }
 
-int run_logs(const Arguments& a) {
+int run_logs(const JobArguments& a) {
   DaemonClient client(a.store);
   std::uint64_t offset = 0;
   int code = kExitDone;
   live::poll_until([&] {
     const auto over = print_log(client, a, offset);
-    if (!over.ok()) code = refuse("logs", over.error());
+    if (!over.ok()) code = report_error("logs", over.error());
     return !over.ok() || *over;
   });
   return code;
 }
 
-int run_cancel(const Arguments& a) {
+int run_cancel(const JobArguments& a) {
   DaemonClient client(a.store);
   const auto answer = client.ask("POST", "/v1/jobs/" + in_path(a.job) + "/cancel");
-  if (!answer.ok()) return refuse("cancel", answer.error(), kExitNo);
+  if (!answer.ok()) return report_error("cancel", answer.error(), kExitNo);
   if (a.json) fmt::print("{}\n", answer->dump());
   return kExitDone;
 }
 
-int change_node(const Arguments& a, DaemonClient& client) {
+int change_node(const JobArguments& a, DaemonClient& client) {
   std::string target = "/v1/nodes/" + in_path(a.node) + "/" + a.node_verb;
   if (a.node_verb == "reserve") {
     target += fmt::format("?to={}", in_path(a.to));
@@ -213,7 +208,7 @@ int change_node(const Arguments& a, DaemonClient& client) {
     target += fmt::format("?lasts={}", a.lasts_s);
   }
   const auto changed = client.ask("POST", target);
-  if (!changed.ok()) return refuse("nodes", changed.error(), kExitNo);
+  if (!changed.ok()) return report_error("nodes", changed.error(), kExitNo);
   if (a.json) {
     fmt::print("{}\n", changed->dump());
   } else if (a.node_verb == "reserve") {
@@ -241,11 +236,11 @@ std::string told_of(const Json& node, double now_s) {
   return text;
 }
 
-int run_nodes(const Arguments& a) {
+int run_nodes(const JobArguments& a) {
   DaemonClient client(a.store);
   if (!a.node_verb.empty()) return change_node(a, client);
   const auto answer = client.ask("GET", "/v1/nodes");
-  if (!answer.ok()) return refuse("nodes", answer.error());
+  if (!answer.ok()) return report_error("nodes", answer.error());
   if (a.json) {
     fmt::print("{}\n", answer->dump());
     return kExitDone;
@@ -263,14 +258,14 @@ int run_nodes(const Arguments& a) {
   return kExitDone;
 }
 
-void print_event(const Arguments& a, const Json& line) {
+void print_event(const JobArguments& a, const Json& line) {
   fmt::print("{}\n", a.json ? line.dump()
                             : fmt::format("{:>12.3f} s  {}", line.at("at_s").get<double>(),
                                           line.at("what").get<std::string>()));
 }
 
 // Server-sent events; when the daemon goes away, from the last one on when it is back.
-int follow_events(DaemonClient& client, const Arguments& a) {
+int follow_events(DaemonClient& client, const JobArguments& a) {
   std::string last;
   int code = kExitDone;
   live::poll_until([&] {
@@ -285,24 +280,24 @@ int follow_events(DaemonClient& client, const Arguments& a) {
           return std::fflush(stdout) == 0;
         },
         last);
-    if (!ended.ok() && last.empty()) code = refuse("events", ended.error());
+    if (!ended.ok() && last.empty()) code = report_error("events", ended.error());
     return code != kExitDone || std::ferror(stdout) != 0;
   });
   return code;
 }
 
-int run_events(const Arguments& a) {
+int run_events(const JobArguments& a) {
   DaemonClient client(a.store);
   if (a.follow) return follow_events(client, a);
   const auto answer = client.ask("GET", "/v1/events");
-  if (!answer.ok()) return refuse("events", answer.error());
+  if (!answer.ok()) return report_error("events", answer.error());
   for (const Json& line : answer->at("events")) print_event(a, line);
   return kExitDone;
 }
 
-int run_replay(const Arguments& a) {
+int run_replay(const JobArguments& a) {
   const auto report = live::replay(store_of(a));
-  if (!report.ok()) return refuse("replay", report.error());
+  if (!report.ok()) return report_error("replay", report.error());
   if (a.json) {
     const Json json = {{"events", report->events},         {"steps", report->steps},
                        {"decisions", report->decisions},   {"commands", report->commands},
@@ -330,8 +325,8 @@ CLI::App* add_verb(CLI::App& app, const char* name, const char* says, const Shar
 
 std::vector<Verb> add_job_commands(CLI::App& app) {
   std::vector<Verb> verbs;
-  const auto add = [&](const char* name, const char* says, int (*run)(const Arguments&)) {
-    const auto a = std::make_shared<Arguments>();
+  const auto add = [&](const char* name, const char* says, int (*run)(const JobArguments&)) {
+    const auto a = std::make_shared<JobArguments>();
     CLI::App* verb = add_verb(app, name, says, a);
     verbs.push_back({verb, [a, run] { return run(*a); }});
     return std::pair{verb, a};

@@ -109,7 +109,7 @@ Result<LaunchPlan> read_plan(const LaunchArguments& a, std::vector<std::string> 
   return plan;
 }
 
-nlohmann::ordered_json as_json(const MemberReport& member) {
+nlohmann::ordered_json member_json(const MemberReport& member) {
   return {
       {"rank", member.start.rank},   {"member", member.start.member}, {"epoch", member.start.epoch},
       {"joined", member.start.join}, {"host", member.host},           {"pid", member.pid},
@@ -117,7 +117,7 @@ nlohmann::ordered_json as_json(const MemberReport& member) {
       {"stdout", member.out_path},   {"stderr", member.err_path}};
 }
 
-void print_json(const LaunchReport& report) {
+void print_launch_json(const LaunchReport& report) {
   nlohmann::ordered_json j;
   j["schema"] = 1;
   j["job"] = report.job;
@@ -129,11 +129,11 @@ void print_json(const LaunchReport& report) {
   j["failed"] = nullptr;
   if (report.verdict.failed) {
     const MemberReport& failed = report.members[*report.verdict.failed];
-    j["failed"] = as_json(failed);
+    j["failed"] = member_json(failed);
     j["failed"]["last_lines"] = failed.last_lines;
   }
   j["members"] = nlohmann::ordered_json::array();
-  for (const MemberReport& member : report.members) j["members"].push_back(as_json(member));
+  for (const MemberReport& member : report.members) j["members"].push_back(member_json(member));
   // Lines of a log may hold any bytes.
   std::fputs((j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n").c_str(),
              stdout);
@@ -173,17 +173,13 @@ std::vector<std::string> command_of(std::vector<std::string> words) {
   return words;
 }
 
-int run(const LaunchArguments& a, std::vector<std::string> command) {
-  const auto refuse = [](const Error& error) {
-    std::fputs(fmt::format("weft launch: {}\n", error.text()).c_str(), stderr);
-    return kExitBadInput;
-  };
+int launch_job(const LaunchArguments& a, std::vector<std::string> command) {
   const Result<LaunchPlan> plan = read_plan(a, std::move(command));
-  if (!plan.ok()) return refuse(plan.error());
+  if (!plan.ok()) return report_error("launch", plan.error());
   const Result<LaunchReport> report = runtime::run_launch(*plan);
-  if (!report.ok()) return refuse(report.error());
+  if (!report.ok()) return report_error("launch", report.error());
   if (report->verdict.exit_code != 0) print_failure(*report);
-  if (a.json) print_json(*report);
+  if (a.json) print_launch_json(*report);
   return report->verdict.exit_code;
 }
 
@@ -225,7 +221,7 @@ Verb add_launch_command(CLI::App& app) {
       "the first rank that failed.\n"
       "example: weft launch -n 4 python3 train.py --epochs 3\n"
       "         weft launch -n 4 --elastic 2:4 --log-dir logs python3 train.py");
-  return {verb, [a, verb] { return run(*a, command_of(verb->remaining())); }};
+  return {verb, [a, verb] { return launch_job(*a, command_of(verb->remaining())); }};
 }
 
 }  // namespace weft

@@ -34,8 +34,6 @@ struct PolicyResult {
   std::size_t refused = 0, met = 0;
 };
 
-int fail(const Error& error) { return net_fail("coflow", error); }
-
 Result<CoflowTrace> load(const CoflowArguments& a) {
   const double bytes_per_s = a.port_mib_per_s * kMiB;
   Result<CoflowTrace> trace = CoflowTrace{};
@@ -68,7 +66,7 @@ void summarise(const CoflowTrace& trace, PolicyResult& result) {
   result.time = summarize(times);
 }
 
-Result<std::vector<PolicyResult>> run_all(const CoflowArguments& a, const CoflowTrace& trace) {
+Result<std::vector<PolicyResult>> run_policies(const CoflowArguments& a, const CoflowTrace& trace) {
   std::vector<const CoflowPolicy*> policies;
   for (const std::string& name : a.policies) {
     const auto policy = find_coflow_policy(name);
@@ -107,7 +105,7 @@ std::string model_text(const CoflowArguments& a) {
       a.port_mib_per_s);
 }
 
-nlohmann::json run_json(const PolicyResult& r, Seconds bound, bool compat) {
+nlohmann::json coflow_run_json(const PolicyResult& r, Seconds bound, bool compat) {
   nlohmann::json run = {{"policy", r.policy},
                         {"mean_cct_s", r.time.mean},
                         {"p50_cct_s", r.time.p50},
@@ -135,7 +133,7 @@ std::string per_coflow_csv(const CoflowTrace& trace, const std::vector<PolicyRes
   return text;
 }
 
-std::string verdict(const std::vector<PolicyResult>& results, Seconds bound, bool compat) {
+std::string coflow_verdict(const std::vector<PolicyResult>& results, Seconds bound, bool compat) {
   const PolicyResult* best = &results.front();
   const PolicyResult* worst = &results.front();
   for (const PolicyResult& r : results) {
@@ -153,8 +151,8 @@ std::string verdict(const std::vector<PolicyResult>& results, Seconds bound, boo
   return text;
 }
 
-void print_table(const CoflowArguments& a, const CoflowTrace& trace,
-                 const std::vector<PolicyResult>& results, Seconds bound) {
+void print_coflow_table(const CoflowArguments& a, const CoflowTrace& trace,
+                        const std::vector<PolicyResult>& results, Seconds bound) {
   std::vector<std::string> headings = {"<policy", "mean CCT s", "vs first", "bound s", "p50 s",
                                        "p95 s",   "p99 s",      "slowdown", "CPU s"};
   const bool deadlines = a.deadline_slack > 0;
@@ -180,12 +178,12 @@ void print_table(const CoflowArguments& a, const CoflowTrace& trace,
   }
   std::fputs(fmt::format("{} coflows of {} on {} ports\nmodel: {}\n\n{}\n{}\n",
                          trace.coflows.size(), trace.path, trace.ports, model_text(a), table.text(),
-                         verdict(results, bound, a.compat))
+                         coflow_verdict(results, bound, a.compat))
                  .c_str(),
              stdout);
 }
 
-int list_policies() {
+int list_coflow_policies() {
   Table table({"<policy", "<rule", "<source"});
   for (const CoflowPolicy& p : coflow_policies()) table.row({p.name, p.summary, p.source});
   std::fputs(table.text().c_str(), stdout);
@@ -193,22 +191,23 @@ int list_policies() {
 }
 
 int run_coflow(const CoflowArguments& a) {
-  if (a.list_policies) return list_policies();
+  if (a.list_policies) return list_coflow_policies();
   if (a.trace.empty()) {
-    return fail({ErrorKind::kInvalidInput, "--trace is needed",
-                 "weft net coflow --trace gen:ports=50,coflows=200 --policy fair,weft"});
+    return report_error("net coflow",
+                        {ErrorKind::kInvalidInput, "--trace is needed",
+                         "weft net coflow --trace gen:ports=50,coflows=200 --policy fair,weft"});
   }
   const auto trace = load(a);
-  if (!trace.ok()) return fail(trace.error());
-  const auto results = run_all(a, *trace);
-  if (!results.ok()) return fail(results.error());
+  if (!trace.ok()) return report_error("net coflow", trace.error());
+  const auto results = run_policies(a, *trace);
+  if (!results.ok()) return report_error("net coflow", results.error());
   const Seconds bound = a.compat ? 0 : mean_time_bound(*trace, a.port_mib_per_s * kMiB);
   if (!a.per_coflow.empty()) {
     const Status written = write_file_atomically(a.per_coflow, per_coflow_csv(*trace, *results));
-    if (!written.ok()) return fail(written.error());
+    if (!written.ok()) return report_error("net coflow", written.error());
   }
   if (!a.json) {
-    print_table(a, *trace, *results, bound);
+    print_coflow_table(a, *trace, *results, bound);
     return kExitDone;
   }
   nlohmann::json json = {{"schema", 1},
@@ -218,7 +217,8 @@ int run_coflow(const CoflowArguments& a) {
                          {"load_scale", a.load_scale},
                          {"model", model_text(a)},
                          {"runs", nlohmann::json::array()}};
-  for (const PolicyResult& r : *results) json["runs"].push_back(run_json(r, bound, a.compat));
+  for (const PolicyResult& r : *results)
+    json["runs"].push_back(coflow_run_json(r, bound, a.compat));
   std::fputs((json.dump(2) + "\n").c_str(), stdout);
   return kExitDone;
 }

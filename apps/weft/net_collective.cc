@@ -21,11 +21,11 @@ namespace {
 using collective::Operation;
 using nlohmann::ordered_json;
 
-constexpr const char* kModel =
+constexpr const char* kCollectiveModel =
     "rank r on endpoint r; a message waits for its receiver, then the latency of each hop and the "
     "overhead of the topology, then its bytes share links by max-min; adding and copying are free";
 
-struct Arguments {
+struct CollectiveArguments {
   std::string topology, operation = "all-reduce", algorithm = "auto", bytes = "100MB", stragglers,
                         paths = "d-mod-k";
   std::string trace_out, schedule, schedule_out;
@@ -101,9 +101,9 @@ std::string perfetto(const ScheduleTime& run) {
   return ordered_json{{"displayTimeUnit", "ns"}, {"traceEvents", events}}.dump() + "\n";
 }
 
-using Limits = std::optional<InNetworkReport>;
+using SwitchLimits = std::optional<InNetworkReport>;
 
-ordered_json json_of(const Considered& c) {
+ordered_json candidate_json(const Considered& c) {
   ordered_json row{{"algorithm", c.algorithm}, {"chunks", c.chunks}};
   if (c.trees > 0) row["trees"] = c.trees;
   if (c.refusal.empty()) {
@@ -115,8 +115,8 @@ ordered_json json_of(const Considered& c) {
   return row;
 }
 
-ordered_json json_of(const Arguments& a, const CollectiveQuestion& question,
-                     const CollectiveAnswer& answer, const Limits& limits) {
+ordered_json answer_json(const CollectiveArguments& a, const CollectiveQuestion& question,
+                         const CollectiveAnswer& answer, const SwitchLimits& limits) {
   const double factor = bus_factor(question.request.operation, question.request.ranks);
   ordered_json j{{"schema", 1},
                  {"topology", a.topology},
@@ -136,9 +136,9 @@ ordered_json json_of(const Arguments& a, const CollectiveQuestion& question,
   if (answer.best.trees > 0) j["trees"] = answer.best.trees;
   if (answer.bound_s > 0) j["cut_bound_s"] = answer.bound_s;
   if (limits) j["in_network"] = json_of(*limits);
-  j["model"] = kModel;
+  j["model"] = kCollectiveModel;
   j["considered"] = ordered_json::array();
-  for (const Considered& c : answer.considered) j["considered"].push_back(json_of(c));
+  for (const Considered& c : answer.considered) j["considered"].push_back(candidate_json(c));
   return j;
 }
 
@@ -148,8 +148,8 @@ std::string note_of(const Considered& c) {
   return c.refusal.empty() ? trees : fmt::format("{}; {}", trees, c.refusal);
 }
 
-void print(const Arguments& a, const CollectiveQuestion& question, const CollectiveAnswer& answer,
-           const Limits& limits) {
+void print_collective(const CollectiveArguments& a, const CollectiveQuestion& question,
+                      const CollectiveAnswer& answer, const SwitchLimits& limits) {
   Table table({"<algorithm", "chunks", "steps", "time", "<", "<note"});
   for (const Considered& c : answer.considered) {
     const bool timed = c.refusal.empty();
@@ -163,7 +163,7 @@ void print(const Arguments& a, const CollectiveQuestion& question, const Collect
   const double time = answer.best.time_s;
   const double ranks = question.request.ranks;
   if (limits) print(*limits);
-  fmt::print("model: {}\n", kModel);
+  fmt::print("model: {}\n", kCollectiveModel);
   if (question.bytes > 0 && time > 0) {
     const double factor = bus_factor(question.request.operation, ranks);
     fmt::print(
@@ -183,7 +183,7 @@ void print(const Arguments& a, const CollectiveQuestion& question, const Collect
              answer.best.steps);
 }
 
-Result<CollectiveQuestion> question_of(const Arguments& a, const Topology& topology) {
+Result<CollectiveQuestion> question_of(const CollectiveArguments& a, const Topology& topology) {
   CollectiveQuestion question;
   question.topology = &topology;
   auto operation = operation_of(a.operation);
@@ -215,7 +215,7 @@ Result<CollectiveQuestion> question_of(const Arguments& a, const Topology& topol
 }
 
 // A schedule from a file brings its own operation and number of ranks.
-Result<CollectiveAnswer> from_file(const Arguments& a, CollectiveQuestion& question) {
+Result<CollectiveAnswer> from_file(const CollectiveArguments& a, CollectiveQuestion& question) {
   auto text = read_file(a.schedule, collective::kMaxScheduleText);
   if (!text.ok()) return text.error();
   auto schedule = collective::parse_schedule(*text);
@@ -236,7 +236,7 @@ Result<CollectiveAnswer> from_file(const Arguments& a, CollectiveQuestion& quest
   return time_collective(question, std::move(schedule).value());
 }
 
-Status check_together(const Arguments& a) {
+Status check_together(const CollectiveArguments& a) {
   const auto refuse = [](const char* what, const char* hint) {
     return Error{ErrorKind::kInvalidInput, what, hint};
   };
@@ -251,7 +251,7 @@ Status check_together(const Arguments& a) {
   return {};
 }
 
-Status write_outputs(const Arguments& a, const CollectiveAnswer& answer) {
+Status write_collective_files(const CollectiveArguments& a, const CollectiveAnswer& answer) {
   if (!a.trace_out.empty()) {
     const Status written = write_file_atomically(a.trace_out, perfetto(answer.run));
     if (!written.ok()) return written;
@@ -260,29 +260,28 @@ Status write_outputs(const Arguments& a, const CollectiveAnswer& answer) {
   return write_file_atomically(a.schedule_out, collective::write_schedule(answer.schedule));
 }
 
-int run(const Arguments& a) {
-  const auto fail = [](const Error& error) { return net_fail("collective", error); };
+int run_collective(const CollectiveArguments& a) {
   const Status together = check_together(a);
-  if (!together.ok()) return fail(together.error());
+  if (!together.ok()) return report_error("net collective", together.error());
   auto topology = read_topology(a.topology, a.ranks > 1 ? static_cast<std::uint32_t>(a.ranks) : 64);
-  if (!topology.ok()) return fail(topology.error());
+  if (!topology.ok()) return report_error("net collective", topology.error());
   auto question = question_of(a, *topology);
-  if (!question.ok()) return fail(question.error());
+  if (!question.ok()) return report_error("net collective", question.error());
   auto answer =
       a.schedule.empty() ? choose_collective(*question, a.algorithm) : from_file(a, *question);
-  if (!answer.ok()) return fail(answer.error());
-  Limits limits;
+  if (!answer.ok()) return report_error("net collective", answer.error());
+  SwitchLimits limits;
   if (a.in_network.given()) {
     auto limited = limit_in_network(a.in_network, *question, *answer);
-    if (!limited.ok()) return fail(limited.error());
+    if (!limited.ok()) return report_error("net collective", limited.error());
     limits = std::move(limited).value();
   }
-  const Status written = write_outputs(a, *answer);
-  if (!written.ok()) return fail(written.error());
+  const Status written = write_collective_files(a, *answer);
+  if (!written.ok()) return report_error("net collective", written.error());
   if (a.json) {
-    std::fputs((json_of(a, *question, *answer, limits).dump(2) + "\n").c_str(), stdout);
+    std::fputs((answer_json(a, *question, *answer, limits).dump(2) + "\n").c_str(), stdout);
   } else {
-    print(a, *question, *answer, limits);
+    print_collective(a, *question, *answer, limits);
   }
   return kExitDone;
 }
@@ -292,7 +291,7 @@ int run(const Arguments& a) {
 Verb add_net_collective(CLI::App& net) {
   CLI::App* app =
       net.add_subcommand("collective", "how long a collective takes, and which is best");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<CollectiveArguments>();
   app->add_option("--topology", a->topology, "shorthand or file (docs/topologies.md)")->required();
   app->add_option("--operation", a->operation, "all-reduce, all-gather, ... (docs/collectives.md)");
   app->add_option("--algorithm", a->algorithm, "a name, or auto: try what is possible");
@@ -322,7 +321,7 @@ Verb add_net_collective(CLI::App& net) {
   app->add_option("--schedule-out", a->schedule_out, "write the best schedule as JSON");
   add_in_network_options(*app, a->in_network);
   app->add_flag("--json", a->json, "print JSON");
-  return {app, [a] { return run(*a); }};
+  return {app, [a] { return run_collective(*a); }};
 }
 
 }  // namespace weft

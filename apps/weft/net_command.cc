@@ -1,15 +1,6 @@
 #include "net_command.h"
 
-#include <fmt/core.h>
-
-#include <cstdio>
-
 namespace weft {
-
-int net_fail(const std::string& verb, const Error& error) {
-  std::fputs(fmt::format("weft net {}: {}\n", verb, error.text()).c_str(), stderr);
-  return kExitBadInput;
-}
 
 Verb add_net_command(CLI::App& app) {
   CLI::App* net = app.add_subcommand("net", "topologies and what moves on them");

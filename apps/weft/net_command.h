@@ -11,9 +11,6 @@
 
 namespace weft {
 
-// Tells the user what was wrong with the input of a verb; returns the exit code.
-int net_fail(const std::string& verb, const Error& error);
-
 Verb add_net_topology(CLI::App& net);
 Verb add_net_collective(CLI::App& net);
 Verb add_net_coflow(CLI::App& net);

@@ -14,13 +14,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kModel =
+constexpr const char* kSlotsModel =
     "fluid: a slot holds the sum of one packet of each worker for one round trip, so that slots x "
     "payload / RTT flow at most; a lost packet holds its slot for a timeout more and crosses the "
     "wire again; what finds no slot is added up by hosts, which receive it from every worker; jobs "
     "are alike, start together, have ports of their own and share only the slots";
 
-Error bad(const char* option, const std::string& value, std::string_view wanted) {
+Error bad_option(const char* option, const std::string& value, std::string_view wanted) {
   return Error{ErrorKind::kInvalidInput,
                fmt::format("{} is '{}'; it must be {}", option, value, wanted), ""};
 }
@@ -28,13 +28,13 @@ Error bad(const char* option, const std::string& value, std::string_view wanted)
 Status read_quantities(const InNetworkOptions& o, InNetworkSwitch& sw) {
   if (!o.packet.empty()) {
     const auto bytes = parse_bytes(o.packet);
-    if (!bytes || *bytes < 1) return bad("--packet", o.packet, kBytesWanted);
+    if (!bytes || *bytes < 1) return bad_option("--packet", o.packet, kBytesWanted);
     sw.payload_bytes = *bytes;
   }
   const auto time = [&](const char* name, const std::string& text, Seconds& into) -> Status {
     if (text.empty()) return {};
     const auto seconds = parse_seconds(text);
-    if (!seconds) return bad(name, text, kSecondsWanted);
+    if (!seconds) return bad_option(name, text, kSecondsWanted);
     into = *seconds;
     return {};
   };
@@ -108,7 +108,7 @@ Result<InNetworkReport> limit_in_network(const InNetworkOptions& options,
   report.job.fallback_servers = std::max(1, question.request.servers);
   const Seconds moving = answer.best.time_s - report.job.startup;
   if (question.bytes <= 0 || moving <= 0) {
-    return bad("--bytes", bytes_text(question.bytes), "above 0 for a limited switch");
+    return bad_option("--bytes", bytes_text(question.bytes), "above 0 for a limited switch");
   }
   report.job.line_bytes_per_s = question.bytes / moving;
   auto sw = switch_of(options, report.job.startup);
@@ -140,7 +140,7 @@ ordered_json json_of(const InNetworkReport& report) {
                  {"line_bytes_per_s", report.job.line_bytes_per_s},
                  {"startup_s", report.job.startup},
                  {"fallback_servers", report.job.fallback_servers},
-                 {"model", kModel},
+                 {"model", kSlotsModel},
                  {"jobs", ordered_json::array()}};
   for (const InNetworkOutcome& out : report.outcomes) {
     j["jobs"].push_back({{"time_s", out.time_s},
@@ -177,7 +177,7 @@ void print(const InNetworkReport& report) {
   if (report.outcomes.size() > kShown) {
     fmt::print("and {} more jobs\n", report.outcomes.size() - kShown);
   }
-  fmt::print("model of the switch: {}\n", kModel);
+  fmt::print("model of the switch: {}\n", kSlotsModel);
 }
 
 }  // namespace weft

@@ -22,25 +22,23 @@ struct IterationArguments {
   bool json = false, csv = false, markdown = false, list_schedulers = false;
 };
 
-constexpr const char* kModel =
+constexpr const char* kIterationModel =
     "model: a device does one computation at a time; a message occupies its wire for its overhead, "
     "then its bytes share the links by max-min with strict ranks, and it has arrived a latency "
     "later; the next forward pass of a layer waits for its parameters; ideal: a lower bound for "
     "any "
     "scheduler, from computation, bytes per link, and what must come before and after them";
 
-int fail(const Error& error) { return net_fail("iteration", error); }
-
 // Milliseconds, or that the job never got through.
 std::string milliseconds(Seconds seconds) {
   return seconds == kNever ? "starved" : fmt::format("{:.5g}", 1e3 * seconds);
 }
 
-std::string ratio(double a, double b) {
+std::string ratio_cell(double a, double b) {
   return a == kNever || !(b > 0) ? "-" : fmt::format("{:.3f}x", a / b);
 }
 
-Table make_table(const TrainingFile& file, const std::vector<SchedulerRun>& runs) {
+Table iteration_table(const TrainingFile& file, const std::vector<SchedulerRun>& runs) {
   Table table({"<scheduler", "<job", "iteration ms", "ideal ms", "above ideal", "alone ms",
                "vs alone", "vs first", "<messages"});
   for (const SchedulerRun& run : runs) {
@@ -50,8 +48,8 @@ Table make_table(const TrainingFile& file, const std::vector<SchedulerRun>& runs
       table.row({run.scheduler, file.jobs[j].name, milliseconds(job.iteration),
                  milliseconds(job.ideal),
                  job.iteration == kNever ? "-" : fmt::format("{:.2f} %", above),
-                 milliseconds(job.solo), ratio(job.iteration, job.solo),
-                 ratio(job.iteration, runs[0].jobs[j].iteration), job.choice});
+                 milliseconds(job.solo), ratio_cell(job.iteration, job.solo),
+                 ratio_cell(job.iteration, runs[0].jobs[j].iteration), job.choice});
     }
   }
   return table;
@@ -68,10 +66,10 @@ nlohmann::ordered_json finite(double value) {
   return value == kNever ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
 }
 
-std::string make_json(const TrainingFile& file, const std::vector<SchedulerRun>& runs) {
+std::string iteration_json(const TrainingFile& file, const std::vector<SchedulerRun>& runs) {
   nlohmann::ordered_json out;
   out["schema"] = 1;
-  out["model"] = kModel;
+  out["model"] = kIterationModel;
   out["runs"] = nlohmann::ordered_json::array();
   for (const SchedulerRun& run : runs) {
     nlohmann::ordered_json one;
@@ -94,7 +92,7 @@ std::string make_json(const TrainingFile& file, const std::vector<SchedulerRun>&
 }
 
 // What the best scheduler gained, and what any could have.
-std::string verdict(const std::vector<SchedulerRun>& runs) {
+std::string iteration_verdict(const std::vector<SchedulerRun>& runs) {
   const auto best = std::min_element(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
     return mean(a, &SchedulerJob::iteration) < mean(b, &SchedulerJob::iteration);
   });
@@ -128,34 +126,35 @@ int list_schedulers() {
   return kExitDone;
 }
 
-void print(const IterationArguments& a, const TrainingFile& file,
-           const std::vector<SchedulerRun>& runs) {
+void print_iteration(const IterationArguments& a, const TrainingFile& file,
+                     const std::vector<SchedulerRun>& runs) {
   if (a.json) {
-    std::fputs(make_json(file, runs).c_str(), stdout);
+    std::fputs(iteration_json(file, runs).c_str(), stdout);
     return;
   }
-  const Table table = make_table(file, runs);
+  const Table table = iteration_table(file, runs);
   if (a.csv || a.markdown) {
     std::fputs((a.csv ? table.csv() : table.markdown()).c_str(), stdout);
     return;
   }
-  std::fputs((table.text() + kModel + "\n" + verdict(runs)).c_str(), stdout);
+  std::fputs((table.text() + kIterationModel + "\n" + iteration_verdict(runs)).c_str(), stdout);
 }
 
-int run(const IterationArguments& a) {
+int run_iteration(const IterationArguments& a) {
   if (a.list_schedulers) return list_schedulers();
   if (a.job.empty() || a.schedulers.empty()) {
-    return fail({ErrorKind::kInvalidInput, "--job and --scheduler are needed",
-                 "weft net iteration --job job.yaml --scheduler fifo,bytescheduler"});
+    return report_error("net iteration",
+                        {ErrorKind::kInvalidInput, "--job and --scheduler are needed",
+                         "weft net iteration --job job.yaml --scheduler fifo,bytescheduler"});
   }
   std::vector<FlowScheduler> schedulers;
   for (const std::string& text : a.schedulers) {
     auto scheduler = parse_flow_scheduler(text);
-    if (!scheduler.ok()) return fail(scheduler.error());
+    if (!scheduler.ok()) return report_error("net iteration", scheduler.error());
     schedulers.push_back(std::move(scheduler).value());
   }
   const auto file = read_training_file(a.job);
-  if (!file.ok()) return fail(file.error());
+  if (!file.ok()) return report_error("net iteration", file.error());
   const bool record = !a.svg.empty() || !a.trace_out.empty();
   std::vector<SchedulerRun> runs;
   for (const FlowScheduler& scheduler : schedulers) {
@@ -164,13 +163,13 @@ int run(const IterationArguments& a) {
   }
   if (!a.svg.empty()) {
     const Status written = write_file_atomically(a.svg, iteration_svg(*file, runs));
-    if (!written.ok()) return fail(written.error());
+    if (!written.ok()) return report_error("net iteration", written.error());
   }
   if (!a.trace_out.empty()) {
     const Status written = write_file_atomically(a.trace_out, iteration_trace(*file, runs));
-    if (!written.ok()) return fail(written.error());
+    if (!written.ok()) return report_error("net iteration", written.error());
   }
-  print(a, *file, runs);
+  print_iteration(a, *file, runs);
   return kExitDone;
 }
 
@@ -193,7 +192,7 @@ Verb add_net_iteration(CLI::App& net) {
   app->add_flag("--md", a->markdown, "print the table as Markdown");
   app->add_flag("--list-schedulers", a->list_schedulers,
                 "print every scheduler with its rule's source");
-  return {app, [a] { return run(*a); }};
+  return {app, [a] { return run_iteration(*a); }};
 }
 
 }  // namespace weft

@@ -22,14 +22,14 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kModel =
+constexpr const char* kSyncModel =
     "the ranks' machines, shard server and ballot are those of live ranks; links meet at one ideal "
     "switch; an average begins when its last rank has come and takes its all-reduce's time, "
     "nothing "
     "of it behind the same step's computing; ways and answers share the links; applying takes no "
     "time; a step of one mode is not worth one of another (docs/sync.md)";
 
-struct Arguments {
+struct SyncArguments {
   int ranks = 4;
   std::string step = "60ms", slow, link = "10Gbit/s,10us", codec, coding = "0", seconds;
   std::vector<std::string> rank_links, modes;
@@ -38,7 +38,7 @@ struct Arguments {
   bool json = false, csv = false, markdown = false;
 };
 
-struct Row {
+struct ModeRow {
   std::string mode;
   SyncComparison found;
 };
@@ -62,7 +62,7 @@ std::optional<std::pair<std::size_t, std::string>> parse_of_rank(const std::stri
   return std::pair(static_cast<std::size_t>(*rank), text.substr(colon + 1));
 }
 
-void read_slow(const Arguments& a, SyncTask& task, Complaints& complaints) {
+void read_slow(const SyncArguments& a, SyncTask& task, Complaints& complaints) {
   if (a.slow.empty()) return;
   task.slow.assign(task.ranks, 1);
   for (std::size_t at = 0; at <= a.slow.size();) {
@@ -82,7 +82,7 @@ void read_slow(const Arguments& a, SyncTask& task, Complaints& complaints) {
   }
 }
 
-void read_links(const Arguments& a, SyncTask& task, Complaints& complaints) {
+void read_links(const SyncArguments& a, SyncTask& task, Complaints& complaints) {
   const auto link = parse_link(a.link);
   if (!link) {
     complaints.add(fmt::format("--link is {}; it must be BANDWIDTH,LATENCY such as 200Mbit/s,100us",
@@ -102,7 +102,7 @@ void read_links(const Arguments& a, SyncTask& task, Complaints& complaints) {
   }
 }
 
-Result<SyncTask> task_of(const Arguments& a) {
+Result<SyncTask> task_of(const SyncArguments& a) {
   SyncTask task;
   Complaints complaints;
   task.ranks = static_cast<std::uint32_t>(a.ranks);
@@ -130,7 +130,7 @@ Result<SyncTask> task_of(const Arguments& a) {
 }
 
 // The codec that was asked for, else the mode's own.
-Status set_codec(const Arguments& a, SyncTask& task) {
+Status set_codec(const SyncArguments& a, SyncTask& task) {
   const std::string& name = a.codec.empty() ? task.mode.codec : a.codec;
   task.bytes_per_value = kPlainValueBytes;
   if (name.empty() || name == "none" || task.parameters < 1) return {};
@@ -144,7 +144,7 @@ Status set_codec(const Arguments& a, SyncTask& task) {
   return {};
 }
 
-Result<std::vector<Row>> run_modes(const Arguments& a, SyncTask task) {
+Result<std::vector<ModeRow>> run_modes(const SyncArguments& a, SyncTask task) {
   Complaints complaints;
   std::vector<sync::Mode> modes;
   for (const std::string& text : a.modes) {
@@ -156,7 +156,7 @@ Result<std::vector<Row>> run_modes(const Arguments& a, SyncTask task) {
     }
   }
   if (!complaints.empty()) return complaints.error("docs/sync.md lists every mode");
-  std::vector<Row> rows;
+  std::vector<ModeRow> rows;
   for (std::size_t i = 0; i < modes.size(); ++i) {
     task.mode = modes[i];
     if (const Status status = set_codec(a, task); !status.ok()) return status.error();
@@ -167,10 +167,10 @@ Result<std::vector<Row>> run_modes(const Arguments& a, SyncTask task) {
   return rows;
 }
 
-Table make_table(const std::vector<Row>& rows) {
+Table sync_table(const std::vector<ModeRow>& rows) {
   Table table(
       {"<mode", "even steps/s", "slowed steps/s", "kept %", "clocks", "MB/step", "waiting %"});
-  for (const Row& row : rows) {
+  for (const ModeRow& row : rows) {
     const SyncComparison& found = row.found;
     table.row({row.mode, three_digits(found.even_steps_per_s),
                three_digits(found.slowed_steps_per_s), fmt::format("{:.1f}", 100 * found.kept()),
@@ -181,7 +181,7 @@ Table make_table(const std::vector<Row>& rows) {
   return table;
 }
 
-ordered_json json_of(const SyncOutcome& outcome) {
+ordered_json outcome_json(const SyncOutcome& outcome) {
   ordered_json out{{"seconds", outcome.time_s},
                    {"clock_difference", outcome.widest},
                    {"bytes_per_rank_step", outcome.bytes_per_step},
@@ -197,9 +197,9 @@ ordered_json json_of(const SyncOutcome& outcome) {
   return out;
 }
 
-std::string make_json(const SyncTask& task, const std::vector<Row>& rows) {
+std::string sync_json(const SyncTask& task, const std::vector<ModeRow>& rows) {
   ordered_json out{{"schema", 1},
-                   {"model", kModel},
+                   {"model", kSyncModel},
                    {"ranks", task.ranks},
                    {"parameters", task.parameters},
                    {"step_s", task.step_s},
@@ -214,22 +214,23 @@ std::string make_json(const SyncTask& task, const std::vector<Row>& rows) {
     if (task.slow[rank] == 1) continue;
     out["slow"].push_back({{"rank", rank}, {"factor", task.slow[rank]}});
   }
-  for (const Row& row : rows) {
+  for (const ModeRow& row : rows) {
     out["runs"].push_back({{"mode", row.mode},
                            {"others_steps_per_s", row.found.even_steps_per_s},
                            {"others_steps_per_s_slowed", row.found.slowed_steps_per_s},
                            {"kept", row.found.kept()},
                            {"others_waiting", row.found.waiting},
-                           {"even", json_of(row.found.even)},
-                           {"slowed", json_of(row.found.slowed)}});
+                           {"even", outcome_json(row.found.even)},
+                           {"slowed", outcome_json(row.found.slowed)}});
   }
   return out.dump(2) + "\n";
 }
 
-std::string verdict(const SyncTask& task, const std::vector<Row>& rows) {
-  const auto fastest = std::max_element(rows.begin(), rows.end(), [](const Row& x, const Row& y) {
-    return x.found.slowed_steps_per_s < y.found.slowed_steps_per_s;
-  });
+std::string sync_verdict(const SyncTask& task, const std::vector<ModeRow>& rows) {
+  const auto fastest =
+      std::max_element(rows.begin(), rows.end(), [](const ModeRow& x, const ModeRow& y) {
+        return x.found.slowed_steps_per_s < y.found.slowed_steps_per_s;
+      });
   const bool any_slow =
       std::any_of(task.slow.begin(), task.slow.end(), [](double f) { return f > 1; });
   std::string text = fmt::format(
@@ -240,12 +241,12 @@ std::string verdict(const SyncTask& task, const std::vector<Row>& rows) {
   return text + "\n";
 }
 
-void print(const Arguments& a, const SyncTask& task, const std::vector<Row>& rows) {
+void print_sync(const SyncArguments& a, const SyncTask& task, const std::vector<ModeRow>& rows) {
   if (a.json) {
-    std::fputs(make_json(task, rows).c_str(), stdout);
+    std::fputs(sync_json(task, rows).c_str(), stdout);
     return;
   }
-  const Table table = make_table(rows);
+  const Table table = sync_table(rows);
   if (a.csv || a.markdown) {
     std::fputs((a.csv ? table.csv() : table.markdown()).c_str(), stdout);
     return;
@@ -254,15 +255,15 @@ void print(const Arguments& a, const SyncTask& task, const std::vector<Row>& row
   if (a.loss_half > 0) {
     text += fmt::format("the loss is synthetic: it halves every {:g} steps\n", a.loss_half);
   }
-  std::fputs((text + "model: " + kModel + "\n" + verdict(task, rows)).c_str(), stdout);
+  std::fputs((text + "model: " + kSyncModel + "\n" + sync_verdict(task, rows)).c_str(), stdout);
 }
 
-int run(const Arguments& a) {
+int compare_modes(const SyncArguments& a) {
   const auto task = task_of(a);
-  if (!task.ok()) return net_fail("sync", task.error());
+  if (!task.ok()) return report_error("net sync", task.error());
   const auto rows = run_modes(a, *task);
-  if (!rows.ok()) return net_fail("sync", rows.error());
-  print(a, *task, *rows);
+  if (!rows.ok()) return report_error("net sync", rows.error());
+  print_sync(a, *task, *rows);
   return kExitDone;
 }
 
@@ -271,7 +272,7 @@ int run(const Arguments& a) {
 Verb add_net_sync(CLI::App& net) {
   CLI::App* const app = net.add_subcommand(
       "sync", "steps, waiting and bytes under synchronisation modes, with and without slow ranks");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<SyncArguments>();
   app->add_option("--modes", a->modes, "bsp, ssp:bound=3, local:period=8, ... (docs/sync.md)")
       ->required();
   app->add_option("--ranks", a->ranks, "of the job (4)")
@@ -302,7 +303,7 @@ Verb add_net_sync(CLI::App& net) {
       "example: weft net sync --step 60ms --slow 3:4 --link 200Mbit/s,100us --modes bsp "
       "ssp:bound=3 "
       "asp local:period=8");
-  return {app, [a] { return run(*a); }};
+  return {app, [a] { return compare_modes(*a); }};
 }
 
 }  // namespace weft

@@ -20,10 +20,10 @@ struct TopologyArguments {
   bool json = false;
 };
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-std::string as_json(const Topology& topology, const TopologySummary& s) {
-  Json j;
+std::string topology_json(const Topology& topology, const TopologySummary& s) {
+  ordered_json j;
   j["schema"] = 1;
   j["topology"] = topology.text;
   j["description"] = topology.facts.words;
@@ -34,7 +34,7 @@ std::string as_json(const Topology& topology, const TopologySummary& s) {
   j["nics"] = s.nics;
   j["bridges"] = s.bridges;
   j["links"] = topology.links.size();
-  j["link_speeds"] = Json::array();
+  j["link_speeds"] = ordered_json::array();
   for (const auto& speed : s.speeds) {
     j["link_speeds"].push_back({{"bytes_per_s", speed.bytes_per_s}, {"links", speed.links}});
   }
@@ -49,12 +49,12 @@ std::string as_json(const Topology& topology, const TopologySummary& s) {
   j["bisection"] = {{"bytes_per_s", s.bisection.bytes_per_s},
                     {"exact", s.bisection.exact},
                     {"method", s.bisection.method}};
-  j["oversubscription"] = Json::array();
+  j["oversubscription"] = ordered_json::array();
   for (const auto& tier : topology.facts.oversubscription) {
     j["oversubscription"].push_back({{"tier", tier.tier}, {"ratio", tier.ratio}});
   }
   j["price_per_gb"] = {{"mean", s.mean_price_per_gb}, {"highest", s.highest_price_per_gb}};
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string with_commas(std::uint64_t number) {
@@ -116,14 +116,14 @@ std::string as_table(const Topology& topology, const TopologySummary& s) {
 
 int run_topology(const TopologyArguments& arguments) {
   const Result<Topology> topology = read_topology(arguments.spec);
-  if (!topology.ok()) return net_fail("topology", topology.error());
+  if (!topology.ok()) return report_error("net topology", topology.error());
   if (!arguments.svg.empty()) {
     const Status written = write_file_atomically(arguments.svg, topology_svg(*topology));
-    if (!written.ok()) return net_fail("topology", written.error());
+    if (!written.ok()) return report_error("net topology", written.error());
   }
   const TopologySummary summary = summarize_topology(*topology);
   const std::string text =
-      arguments.json ? as_json(*topology, summary) : as_table(*topology, summary);
+      arguments.json ? topology_json(*topology, summary) : as_table(*topology, summary);
   std::fputs(text.c_str(), stdout);
   return kExitDone;
 }

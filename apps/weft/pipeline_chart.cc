@@ -11,11 +11,11 @@ namespace {
 
 using pipeline::Kind;
 using pipeline::Op;
-using pipeline::Span;
 
-constexpr double kLeft = 84, kWidth = 1100, kRow = 22, kGap = 2, kTitle = 30, kAxis = 28;
+constexpr double kPipelineLeft = 84, kPipelineWidth = 1100, kPipelineRow = 22, kPipelineGap = 2,
+                 kPipelineTitle = 30, kPipelineAxis = 28;
 
-const char* color_of(const Op& op, int chunk, int devices) {
+const char* pipeline_color(const Op& op, int chunk, int devices) {
   // Later chunks of a device are darker.
   const bool dark = chunk >= devices;
   switch (op.kind) {
@@ -37,16 +37,16 @@ const char* color_of(const Op& op, int chunk, int devices) {
   }
 }
 
-std::string bar(const pipeline::Schedule& s, const Op& op, const Span& span, double scale,
-                double y) {
-  const double x = kLeft + span.begin * scale;
+std::string pipeline_bar(const pipeline::Schedule& s, const Op& op, const pipeline::Span& span,
+                         double scale, double y) {
+  const double x = kPipelineLeft + span.begin * scale;
   const double width = (span.end - span.begin) * scale;
   if (!pipeline::computes(op.kind) || !(width > 0)) return "";
   std::string text = fmt::format(
       "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\" stroke=\"#fff\" "
       "stroke-width=\"{}\"><title>{}, {:.6g} to {:.6g}</title></rect>\n",
-      x, y, std::max(width, 0.3), kRow, color_of(op, op.work.chunk, s.devices), width > 3 ? 0.6 : 0,
-      describe(s, op), span.begin, span.end);
+      x, y, std::max(width, 0.3), kPipelineRow, pipeline_color(op, op.work.chunk, s.devices),
+      width > 3 ? 0.6 : 0, describe(s, op), span.begin, span.end);
   const std::string label = op.kind == Kind::kForwardBackward
                                 ? fmt::format("{}+{}", op.work.micro_batch, op.other.micro_batch)
                                 : fmt::format("{}", op.work.micro_batch);
@@ -54,23 +54,23 @@ std::string bar(const pipeline::Schedule& s, const Op& op, const Span& span, dou
   if (op.kind != Kind::kOptimizer && width > 6.2 * static_cast<double>(label.size()) + 3) {
     text += fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#fff\" text-anchor=\"middle\">{}</text>\n",
-        x + width / 2, y + kRow - 7, label);
+        x + width / 2, y + kPipelineRow - 7, label);
   }
   return text;
 }
 
-std::string axis(double length, double y) {
+std::string unit_axis(double length, double y) {
   std::string text;
   for (int i = 0; i <= 5; ++i) {
     text += fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"#555\">{:.4g}</text>\n",
-        kLeft + kWidth * i / 5, y + 13, i == 5 ? "end" : "middle", length * i / 5);
+        kPipelineLeft + kPipelineWidth * i / 5, y + 13, i == 5 ? "end" : "middle", length * i / 5);
   }
   return text;
 }
 
 // One schedule from `y` on; moves y below it.
-std::string section(const TimedPipeline& run, double length, double& y) {
+std::string schedule_section(const TimedPipeline& run, double length, double& y) {
   const pipeline::Schedule& s = run.schedule;
   const double peak =
       *std::max_element(run.timeline.peak_activations.begin(), run.timeline.peak_activations.end());
@@ -84,29 +84,29 @@ std::string section(const TimedPipeline& run, double length, double& y) {
   }
   std::string text = fmt::format("<text x=\"8\" y=\"{:.1f}\" class=\"title\">{}</text>\n", y + 20,
                                  escaped_text(title));
-  y += kTitle;
-  const double scale = length > 0 ? kWidth / length : 0;
-  for (std::size_t d = 0; d < s.programs.size(); ++d, y += kRow + kGap) {
+  y += kPipelineTitle;
+  const double scale = length > 0 ? kPipelineWidth / length : 0;
+  for (std::size_t d = 0; d < s.programs.size(); ++d, y += kPipelineRow + kPipelineGap) {
     text += fmt::format(
         "<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">device {}</text>\n"
         "<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"#f1f1ee\"/>\n",
-        kLeft - 8, y + kRow - 7, d, kLeft, y, kWidth, kRow);
+        kPipelineLeft - 8, y + kPipelineRow - 7, d, kPipelineLeft, y, kPipelineWidth, kPipelineRow);
     for (std::size_t i = 0; i < s.programs[d].size(); ++i) {
-      const Span& span = run.timeline.spans[d][i];
-      if (span.end <= length) text += bar(s, s.programs[d][i], span, scale, y);
+      const pipeline::Span& span = run.timeline.spans[d][i];
+      if (span.end <= length) text += pipeline_bar(s, s.programs[d][i], span, scale, y);
     }
   }
-  text += axis(length, y);
-  y += kAxis;
+  text += unit_axis(length, y);
+  y += kPipelineAxis;
   return text;
 }
 
-std::string legend() {
+std::string pipeline_legend() {
   struct Entry {
     const char *color, *text;
   };
   std::string text;
-  double x = kLeft;
+  double x = kPipelineLeft;
   for (const Entry entry :
        {Entry{"#5b8fd0", "forward"}, Entry{"#57aa72", "backward"},
         Entry{"#d6ab3c", "weight gradient"}, Entry{"#7a5ba8", "forward + backward"},
@@ -125,7 +125,7 @@ double drawn_until(const std::vector<TimedPipeline>& runs, std::size_t most) {
   std::vector<double> ends;
   for (const TimedPipeline& run : runs) {
     for (const auto& spans : run.timeline.spans) {
-      for (const Span& span : spans) ends.push_back(span.end);
+      for (const pipeline::Span& span : spans) ends.push_back(span.end);
     }
   }
   const std::size_t last = std::min(ends.size(), std::max<std::size_t>(most, 1)) - 1;
@@ -143,9 +143,9 @@ std::string pipeline_svg(const std::vector<TimedPipeline>& runs, std::size_t mos
     for (const auto& spans : run.timeline.spans) operations += spans.size();
   }
   if (operations > most_bars) length = drawn_until(runs, most_bars);
-  std::string body = legend();
-  for (const TimedPipeline& run : runs) body += section(run, length, y);
-  const double width = kLeft + kWidth + 20;
+  std::string body = pipeline_legend();
+  for (const TimedPipeline& run : runs) body += schedule_section(run, length, y);
+  const double width = kPipelineLeft + kPipelineWidth + 20;
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
              "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"11\">\n"

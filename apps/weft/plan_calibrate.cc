@@ -14,17 +14,16 @@ namespace weft {
 namespace {
 
 using nlohmann::ordered_json;
-using namespace planner;
 
 struct CalibrateArguments {
   std::vector<std::string> files, sets;
-  CalibrateOptions options;
+  planner::CalibrateOptions options;
   bool json = false, markdown = false;
 };
 
-ordered_json describe_errors(const std::vector<ErrorSummary>& list) {
+ordered_json errors_by_set(const std::vector<planner::ErrorSummary>& list) {
   ordered_json out = ordered_json::object();
-  for (const ErrorSummary& s : list) {
+  for (const planner::ErrorSummary& s : list) {
     out[s.set] = {{"rows", s.rows},
                   {"mean_abs_error_pct", s.mean_abs_pct},
                   {"max_abs_error_pct", s.max_abs_pct},
@@ -33,31 +32,31 @@ ordered_json describe_errors(const std::vector<ErrorSummary>& list) {
   return out;
 }
 
-std::string make_json(const Calibration& c) {
+std::string calibration_json(const planner::Calibration& c) {
   ordered_json out = {{"schema", 1}, {"folds", c.folds}, {"constants", ordered_json::array()}};
-  for (const Constant& one : c.constants) {
+  for (const planner::Constant& one : c.constants) {
     out["constants"].push_back({{"owner", one.owner},
                                 {"name", one.name},
                                 {"meaning", one.meaning},
                                 {"before", one.before},
                                 {"after", one.after}});
   }
-  out["before"] = describe_errors(c.before);
-  out["fit"] = describe_errors(c.fit);
-  out["held_out"] = describe_errors(c.held_out);
+  out["before"] = errors_by_set(c.before);
+  out["fit"] = errors_by_set(c.fit);
+  out["held_out"] = errors_by_set(c.held_out);
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Table constants_table(const Calibration& c) {
+Table constants_table(const planner::Calibration& c) {
   Table table({"<of", "<constant", "before", "fitted", "<meaning"});
-  for (const Constant& one : c.constants) {
+  for (const planner::Constant& one : c.constants) {
     table.row({one.owner, one.name, fmt::format("{:.3g}", one.before),
                fmt::format("{:.3g}", one.after), one.meaning});
   }
   return table;
 }
 
-Table errors_table(const Calibration& c) {
+Table fit_table(const planner::Calibration& c) {
   Table table(
       {"<rows of", "rows", "before %", "fit %", fmt::format("{}-fold by model %", c.folds), "gap"});
   for (std::size_t i = 0; i < c.fit.size(); ++i) {
@@ -70,13 +69,13 @@ Table errors_table(const Calibration& c) {
   return table;
 }
 
-int run(const CalibrateArguments& a) {
+int run_calibrate(const CalibrateArguments& a) {
   const auto runs = read_run_files(a.files, a.sets);
-  if (!runs.ok()) return plan_fail("calibrate", runs.error());
-  const auto calibration = calibrate(*runs, a.options);
-  if (!calibration.ok()) return plan_fail("calibrate", calibration.error());
-  const Table constants = constants_table(*calibration), errors = errors_table(*calibration);
-  const std::string text = a.json       ? make_json(*calibration)
+  if (!runs.ok()) return report_error("plan calibrate", runs.error());
+  const auto calibration = planner::calibrate(*runs, a.options);
+  if (!calibration.ok()) return report_error("plan calibrate", calibration.error());
+  const Table constants = constants_table(*calibration), errors = fit_table(*calibration);
+  const std::string text = a.json       ? calibration_json(*calibration)
                            : a.markdown ? constants.markdown() + "\n" + errors.markdown()
                                         : constants.text() + "\n" + errors.text();
   std::fputs(text.c_str(), stdout);
@@ -97,7 +96,7 @@ Verb add_plan_calibrate(CLI::App& plan) {
       ->check(whole_number_from(10, 1'000'000));
   app->add_flag("--json", a->json, "print JSON");
   app->add_flag("--md", a->markdown, "print Markdown");
-  return {app, [a] { return run(*a); }};
+  return {app, [a] { return run_calibrate(*a); }};
 }
 
 }  // namespace weft

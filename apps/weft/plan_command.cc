@@ -3,17 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <vector>
 
 #include "base/delimited.h"
 
 namespace weft {
-
-int plan_fail(const std::string& verb, const Error& error) {
-  std::fputs(fmt::format("weft plan {}: {}\n", verb, error.text()).c_str(), stderr);
-  return kExitBadInput;
-}
 
 Result<std::vector<planner::TrainingRun>> read_run_files(const std::vector<std::string>& files,
                                                          const std::vector<std::string>& sets) {

@@ -12,9 +12,6 @@
 
 namespace weft {
 
-// Tells the user what was wrong with the input of a verb; returns the exit code.
-int plan_fail(const std::string& verb, const Error& error);
-
 Verb add_plan_pipeline(CLI::App& plan);
 Verb add_plan_goodput(CLI::App& plan);
 Verb add_plan_energy(CLI::App& plan);

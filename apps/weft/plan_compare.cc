@@ -14,7 +14,6 @@ namespace weft {
 namespace {
 
 using nlohmann::ordered_json;
-using namespace planner;
 
 struct CompareArguments {
   std::string file, model, device = "a100-80", framework = "megatron-lm";
@@ -23,9 +22,9 @@ struct CompareArguments {
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
 
-ordered_json describe(const std::vector<Blamed>& blamed) {
+ordered_json describe_blame(const std::vector<planner::Blamed>& blamed) {
   ordered_json all = ordered_json::array();
-  for (const Blamed& one : blamed) {
+  for (const planner::Blamed& one : blamed) {
     all.push_back({{"term", one.term},
                    {"rows", one.rows},
                    {"median_ratio", one.ratio},
@@ -34,7 +33,7 @@ ordered_json describe(const std::vector<Blamed>& blamed) {
   return all;
 }
 
-std::string make_json(const PeerComparison& c) {
+std::string comparison_json(const planner::PeerComparison& c) {
   const ordered_json out = {{"schema", 1},
                             {"rows", c.rows},
                             {"both_fit", c.both_fit},
@@ -44,38 +43,38 @@ std::string make_json(const PeerComparison& c) {
                             {"within_20_pct", c.near},
                             {"median_ratio", c.median_ratio},
                             {"median_ratio_all_taken_over", c.all_taken_over},
-                            {"time", describe(c.time)},
-                            {"fit", describe(c.fit)}};
+                            {"time", describe_blame(c.time)},
+                            {"fit", describe_blame(c.fit)}};
   return out.dump(2) + "\n";
 }
 
-Table blame_table(const PeerComparison& c) {
+Table blame_table(const planner::PeerComparison& c) {
   Table table({"<difference", "<explained by", "rows", "ours / theirs", "without it"});
-  for (const Blamed& one : c.fit) {
+  for (const planner::Blamed& one : c.fit) {
     table.row({"fits", one.term, fmt::format("{}", one.rows), "", ""});
   }
-  for (const Blamed& one : c.time) {
+  for (const planner::Blamed& one : c.time) {
     table.row({"time, more than 20 %", one.term, fmt::format("{}", one.rows),
                fmt::format("{:.2f}", one.ratio), fmt::format("{:.2f}", one.ratio_without)});
   }
   return table;
 }
 
-int run(const CompareArguments& a) {
-  const auto fail = [](const Error& error) { return plan_fail("compare", error); };
+int run_compare(const CompareArguments& a) {
   const auto text = read_file(a.file, kMaxBytes);
-  if (!text.ok()) return fail(text.error());
-  const auto rows = read_peer_rows({a.file, *text});
-  if (!rows.ok()) return fail(rows.error());
-  const auto model = find_transformer(a.model);
-  if (!model.ok()) return fail(model.error());
-  const auto machines = find_machines(a.device, "");
-  if (!machines.ok()) return fail(machines.error());
-  const auto framework = find_framework(a.framework);
-  if (!framework.ok()) return fail(framework.error());
-  const PeerComparison c = compare_with_peer({*model, *machines, *framework}, *rows);
+  if (!text.ok()) return report_error("plan compare", text.error());
+  const auto rows = planner::read_peer_rows({a.file, *text});
+  if (!rows.ok()) return report_error("plan compare", rows.error());
+  const auto model = planner::find_transformer(a.model);
+  if (!model.ok()) return report_error("plan compare", model.error());
+  const auto machines = planner::find_machines(a.device, "");
+  if (!machines.ok()) return report_error("plan compare", machines.error());
+  const auto framework = planner::find_framework(a.framework);
+  if (!framework.ok()) return report_error("plan compare", framework.error());
+  const planner::PeerComparison c =
+      planner::compare_with_peer({*model, *machines, *framework}, *rows);
   if (a.json) {
-    std::fputs(make_json(c).c_str(), stdout);
+    std::fputs(comparison_json(c).c_str(), stdout);
     return kExitDone;
   }
   const Table table = blame_table(c);
@@ -100,7 +99,7 @@ Verb add_plan_compare(CLI::App& plan) {
   app->add_option("--framework", a->framework, "training software (default megatron-lm)");
   app->add_flag("--json", a->json, "print JSON");
   app->add_flag("--md", a->markdown, "print the table as Markdown");
-  return {app, [a] { return run(*a); }};
+  return {app, [a] { return run_compare(*a); }};
 }
 
 }  // namespace weft

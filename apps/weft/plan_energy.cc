@@ -21,6 +21,8 @@
 namespace weft {
 namespace {
 
+using nlohmann::ordered_json;
+
 constexpr std::uint64_t kMaxClockText = std::uint64_t{16} << 20;
 
 struct EnergyArguments {
@@ -33,22 +35,21 @@ struct EnergyArguments {
   bool json = false, csv = false, markdown = false;
 };
 
-int fail(const Error& error) { return plan_fail("energy", error); }
-
-Error bad(std::string what, std::string hint = "") {
+Error bad_input(std::string what, std::string hint = "") {
   return {ErrorKind::kInvalidInput, std::move(what), std::move(hint)};
 }
 
 Result<pipeline::Schedule> find_schedule(const EnergyArguments& a) {
   if (a.schedule.empty() == a.read.empty()) {
-    return bad("--schedule or --read is needed, and not both",
-               "weft plan energy --schedule 1f1b --stages 4 --microbatches 8 --watts 400");
+    return bad_input("--schedule or --read is needed, and not both",
+                     "weft plan energy --schedule 1f1b --stages 4 --microbatches 8 --watts 400");
   }
   if (!a.read.empty()) {
     const auto text = read_file(a.read, pipeline::kMaxScheduleText);
     if (!text.ok()) return text.error();
     auto schedule = pipeline::parse_schedule(*text);
-    if (!schedule.ok()) return bad(a.read + ": " + schedule.error().what, schedule.error().hint);
+    if (!schedule.ok())
+      return bad_input(a.read + ": " + schedule.error().what, schedule.error().hint);
     return schedule;
   }
   auto schedule = pipeline::generate(a.schedule, a.request);
@@ -72,9 +73,9 @@ Result<planner::ClockTable> find_clocks(const EnergyArguments& a,
                                         const pipeline::Schedule& schedule) {
   if (a.choices.empty()) {
     if (!(a.model.watts > a.model.idle_watts)) {
-      return bad(fmt::format("--watts is {} and --idle-watts {}; computing must draw more",
-                             a.model.watts, a.model.idle_watts),
-                 "or give measured choices: --choices FILE.csv");
+      return bad_input(fmt::format("--watts is {} and --idle-watts {}; computing must draw more",
+                                   a.model.watts, a.model.idle_watts),
+                       "or give measured choices: --choices FILE.csv");
     }
     return planner::model_clocks(schedule, a.model);
   }
@@ -83,7 +84,7 @@ Result<planner::ClockTable> find_clocks(const EnergyArguments& a,
   return planner::parse_clocks(*text, a.choices);
 }
 
-Table make_table(const planner::EnergyFrontier& f) {
+Table energy_table(const planner::EnergyFrontier& f) {
   Table table({"<clocks", "seconds", "slower %", "joules", "saved %", "bound saves %"});
   const auto row = [&](const std::string& name, double seconds, double joules, double bound) {
     table.row({name, fmt::format("{:.6g}", seconds),
@@ -99,26 +100,25 @@ Table make_table(const planner::EnergyFrontier& f) {
   return table;
 }
 
-std::string make_json(const pipeline::Schedule& schedule, const planner::EnergyFrontier& f) {
-  using Json = nlohmann::ordered_json;
-  Json points = Json::array();
+std::string energy_json(const pipeline::Schedule& schedule, const planner::EnergyFrontier& f) {
+  ordered_json points = ordered_json::array();
   for (const planner::EnergyPoint& point : f.points) {
     points.push_back({{"seconds", point.seconds},
                       {"joules", point.joules},
                       {"bound_joules", point.bound_joules},
                       {"clocks", point.clocks}});
   }
-  const Json out = {{"schema", 1},
-                    {"schedule", schedule.name},
-                    {"fastest_s", f.fastest_s},
-                    {"fastest_joules", f.fastest_joules},
-                    {"cheapest_s", f.cheapest_s},
-                    {"stopped", f.stopped},
-                    {"points", std::move(points)}};
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const ordered_json out = {{"schema", 1},
+                            {"schedule", schedule.name},
+                            {"fastest_s", f.fastest_s},
+                            {"fastest_joules", f.fastest_joules},
+                            {"cheapest_s", f.cheapest_s},
+                            {"stopped", f.stopped},
+                            {"points", std::move(points)}};
+  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string verdict(const planner::EnergyFrontier& f) {
+std::string energy_verdict(const planner::EnergyFrontier& f) {
   const auto best = std::min_element(f.points.begin(), f.points.end(),
                                      [](auto& a, auto& b) { return a.joules < b.joules; });
   const auto saved = [&](const planner::EnergyPoint& point) {
@@ -132,12 +132,12 @@ std::string verdict(const planner::EnergyFrontier& f) {
              100 * (best->seconds / f.fastest_s - 1));
 }
 
-int run(const EnergyArguments& a) {
+int run_energy(const EnergyArguments& a) {
   auto schedule = find_schedule(a);
-  if (!schedule.ok()) return fail(schedule.error());
+  if (!schedule.ok()) return report_error("plan energy", schedule.error());
   if (a.read.empty() || a.model.idle_watts > 0) schedule->idle_watts = a.model.idle_watts;
   const auto table = find_clocks(a, *schedule);
-  if (!table.ok()) return fail(table.error());
+  if (!table.ok()) return report_error("plan energy", table.error());
   ProgressLine progress;
   const double began = thread_cpu_seconds();
   const auto frontier =
@@ -145,11 +145,14 @@ int run(const EnergyArguments& a) {
         progress.show(part, 1, "from the cheapest clocks to the fastest");
         return a.time_limit_s <= 0 || thread_cpu_seconds() - began < a.time_limit_s;
       });
-  if (!frontier.ok()) return fail(frontier.error());
-  if (!(frontier->fastest_joules > 0)) return fail(bad("no operation takes any energy"));
+  if (!frontier.ok()) return report_error("plan energy", frontier.error());
+  if (!(frontier->fastest_joules > 0))
+    return report_error("plan energy", bad_input("no operation takes any energy"));
   if (!a.write.empty() && frontier->points.size() != 1) {
-    return fail(bad(fmt::format("--write takes one point; there are {}", frontier->points.size()),
-                    "give one --deadline"));
+    return report_error(
+        "plan energy",
+        bad_input(fmt::format("--write takes one point; there are {}", frontier->points.size()),
+                  "give one --deadline"));
   }
   Status status;
   if (!a.svg.empty()) {
@@ -158,12 +161,12 @@ int run(const EnergyArguments& a) {
   if (status.ok() && !a.write.empty()) {
     status = write_file_atomically(a.write, write_schedule(frontier->points[0].chosen));
   }
-  if (!status.ok()) return fail(status.error());
-  const Table rows = make_table(*frontier);
-  const std::string text = a.json       ? make_json(*schedule, *frontier)
+  if (!status.ok()) return report_error("plan energy", status.error());
+  const Table rows = energy_table(*frontier);
+  const std::string text = a.json       ? energy_json(*schedule, *frontier)
                            : a.csv      ? rows.csv()
                            : a.markdown ? rows.markdown()
-                                        : rows.text() + verdict(*frontier);
+                                        : rows.text() + energy_verdict(*frontier);
   std::fputs(text.c_str(), stdout);
   return kExitDone;
 }
@@ -215,7 +218,7 @@ Verb add_plan_energy(CLI::App& plan) {
   app->add_flag("--json", a->json, "print JSON");
   app->add_flag("--csv", a->csv, "print the table as CSV");
   app->add_flag("--md", a->markdown, "print the table as Markdown");
-  return {app, [a] { return run(*a); }};
+  return {app, [a] { return run_energy(*a); }};
 }
 
 }  // namespace weft

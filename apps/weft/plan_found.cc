@@ -10,11 +10,10 @@
 namespace weft {
 
 using nlohmann::ordered_json;
-using namespace planner;
 
 std::int64_t FoundPlan::configurations() const {
   std::int64_t all = 0;
-  for (const Offer& one : offers) all += one.answer.configurations;
+  for (const planner::Offer& one : offers) all += one.answer.configurations;
   return all;
 }
 
@@ -29,7 +28,7 @@ const char* FoundPlan::cost_unit() const {
 namespace {
 
 ordered_json describe_offer(const FoundPlan& found, std::size_t i) {
-  const Offer& offer = found.offers[i];
+  const planner::Offer& offer = found.offers[i];
   ordered_json out = {{"device", offer.machines.device.name},
                       {"devices", offer.devices},
                       {"price_per_hour", offer.machines.device.price_per_hour},
@@ -38,14 +37,14 @@ ordered_json describe_offer(const FoundPlan& found, std::size_t i) {
                       {"step_s", nullptr},
                       {"cost_per_step", nullptr}};
   if (!offer.answer.ranked.empty()) {
-    const Seconds seconds = seconds_per_sample(offer.answer.ranked[0]) * found.batch;
+    const Seconds seconds = planner::seconds_per_sample(offer.answer.ranked[0]) * found.batch;
     out["step_s"] = seconds;
     out["cost_per_step"] = offer.cost(seconds);
   }
   return out;
 }
 
-ordered_json describe_point(const FoundPlan& found, const FrontPoint& point) {
+ordered_json describe_point(const FoundPlan& found, const planner::FrontPoint& point) {
   ordered_json out = describe_candidate(found.work(point.offer), *point.candidate);
   out["device"] = found.offers[point.offer].machines.device.name;
   out["devices"] = found.offers[point.offer].devices;
@@ -57,10 +56,10 @@ ordered_json describe_point(const FoundPlan& found, const FrontPoint& point) {
 }  // namespace
 
 std::string plan_json(const FoundPlan& found) {
-  const Workload work = found.work();
-  const SearchAnswer& answer = found.answer();
+  const planner::Workload work = found.work();
+  const planner::SearchAnswer& answer = found.answer();
   std::int64_t feasible = 0;
-  for (const Offer& one : found.offers) feasible += one.answer.feasible;
+  for (const planner::Offer& one : found.offers) feasible += one.answer.feasible;
   ordered_json out = {{"schema", 1},
                       {"model", work.model.name},
                       {"device", work.machines.device.name},
@@ -88,22 +87,25 @@ std::string plan_json(const FoundPlan& found) {
     out["offers"].push_back(describe_offer(found, i));
   }
   out["ranked"] = ordered_json::array();
-  for (const Candidate& one : answer.ranked) out["ranked"].push_back(describe_candidate(work, one));
+  for (const planner::Candidate& one : answer.ranked)
+    out["ranked"].push_back(describe_candidate(work, one));
   out["pareto"] = ordered_json::array();
-  for (const FrontPoint& one : found.front) out["pareto"].push_back(describe_point(found, one));
+  for (const planner::FrontPoint& one : found.front)
+    out["pareto"].push_back(describe_point(found, one));
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 Table ranked_table(const FoundPlan& found) {
   Table table({"<layout", "step s", "vs best", "MFU %", "memory GB", "compute", "recompute",
                "tensor", "expert", "pipeline", "data", "bubble", "host", "optimizer", "offload"});
-  const std::vector<Candidate>& ranked = found.answer().ranked;
-  for (const Candidate& one : ranked) {
-    const StepTime& t = one.time;
+  const std::vector<planner::Candidate>& ranked = found.answer().ranked;
+  for (const planner::Candidate& one : ranked) {
+    const planner::StepTime& t = one.time;
     const auto part = [&](Seconds s) { return fmt::format("{:.1f}%", 100 * s / t.total()); };
-    table.row({describe(one.layout) + (&one == &ranked.front() ? " ✓" : ""),
+    table.row({planner::describe(one.layout) + (&one == &ranked.front() ? " ✓" : ""),
                three_digits(t.total()),
-               fmt::format("{:.3f}x", seconds_per_sample(one) / seconds_per_sample(ranked[0])),
+               fmt::format("{:.3f}x", planner::seconds_per_sample(one) /
+                                          planner::seconds_per_sample(ranked[0])),
                fmt::format("{:.1f}", 100 * flops_utilisation(found.work(), one)),
                three_digits(one.memory.total() / 1e9), part(t.compute), part(t.recompute),
                part(t.tensor), part(t.expert), part(t.pipeline), part(t.data), part(t.bubble),
@@ -113,8 +115,8 @@ Table ranked_table(const FoundPlan& found) {
 }
 
 Table memory_table(const FoundPlan& found, int most_stages) {
-  const Candidate& best = found.answer().ranked[0];
-  const Layout& l = best.layout;
+  const planner::Candidate& best = found.answer().ranked[0];
+  const planner::Layout& l = best.layout;
   Table table({"<best layout's memory, GB", "weights", "gradients", "optimizer", "activations",
                "output", "working", "allowance", "total", "peak in time", "at s"});
   std::set<int> stages = {0, l.pipeline / 2, l.pipeline - 1};
@@ -122,9 +124,9 @@ Table memory_table(const FoundPlan& found, int most_stages) {
     for (int stage = 0; stage < l.pipeline; ++stage) stages.insert(stage);
   }
   for (const int stage : stages) {
-    const MemoryUse m = memory_use(found.model, found.framework, l, stage);
+    const planner::MemoryUse m = planner::memory_use(found.model, found.framework, l, stage);
     const auto gb = [](double bytes) { return three_digits(bytes / 1e9); };
-    const StageMemory* exact =
+    const planner::StageMemory* exact =
         best.exact ? &best.exact->memory[static_cast<std::size_t>(stage)] : nullptr;
     table.row({fmt::format("stage {} of {}", stage, l.pipeline), gb(m.weights), gb(m.gradients),
                gb(m.optimizer), gb(m.activations), gb(m.output), gb(m.working), gb(m.allowance),
@@ -138,8 +140,8 @@ Table front_table(const FoundPlan& found) {
   const bool many = found.offers.size() > 1;
   Table table({"<time against memory and cost", "<devices", "step s", "memory GB",
                fmt::format("{} per step", found.cost_unit())});
-  for (const FrontPoint& one : found.front) {
-    table.row({describe(one.candidate->layout), many ? found.name_of_offer(one.offer) : "",
+  for (const planner::FrontPoint& one : found.front) {
+    table.row({planner::describe(one.candidate->layout), many ? found.name_of_offer(one.offer) : "",
                three_digits(one.seconds_per_sample * found.batch),
                three_digits(one.memory_bytes / 1e9),
                three_digits(one.cost_per_sample * found.batch)});
@@ -151,14 +153,14 @@ Table offers_table(const FoundPlan& found) {
   Table table({"<devices", "configurations", "fit", "<fastest layout", "step s",
                fmt::format("{} per step", found.cost_unit())});
   for (std::size_t i = 0; i < found.offers.size(); ++i) {
-    const Offer& offer = found.offers[i];
+    const planner::Offer& offer = found.offers[i];
     const bool fits = !offer.answer.ranked.empty();
     const Seconds seconds =
-        fits ? seconds_per_sample(offer.answer.ranked[0]) * found.batch : kNever;
+        fits ? planner::seconds_per_sample(offer.answer.ranked[0]) * found.batch : kNever;
     table.row({found.name_of_offer(i) + (i == found.chosen ? " ✓" : ""),
                fmt::format("{}", offer.answer.configurations),
                fmt::format("{}", offer.answer.feasible),
-               fits ? describe(offer.answer.ranked[0].layout) : "nothing fits",
+               fits ? planner::describe(offer.answer.ranked[0].layout) : "nothing fits",
                fits ? three_digits(seconds) : "", fits ? three_digits(offer.cost(seconds)) : ""});
   }
   return table;
@@ -166,18 +168,18 @@ Table offers_table(const FoundPlan& found) {
 
 namespace {
 
-std::string exact_text(const Candidate& best) {
+std::string exact_text(const planner::Candidate& best) {
   if (!best.exact) return "the best layout's pipeline is too large to solve: closed forms\n";
   return fmt::format(
       "exact schedule: {}: makespan {} s, idle {:.1f} % ({:.1f} % inside the devices' spans)\n",
-      name_of(best.layout.schedule), three_digits(best.exact->makespan),
+      planner::name_of(best.layout.schedule), three_digits(best.exact->makespan),
       100 * best.exact->idle_fraction, 100 * best.exact->span_idle_fraction);
 }
 
 }  // namespace
 
 std::string plan_text(const FoundPlan& found) {
-  const SearchAnswer& answer = found.answer();
+  const planner::SearchAnswer& answer = found.answer();
   constexpr int kStages = 3;
   std::string text = ranked_table(found).text() + "\n" + memory_table(found, kStages).text() +
                      "\n" + front_table(found).text() + "\n";
@@ -191,11 +193,11 @@ std::string plan_text(const FoundPlan& found) {
   }
   text += exact_text(answer.ranked[0]);
   if (answer.ranked.size() > 1) {
-    text += fmt::format("runner-up: {}: {}\n", describe(answer.ranked[1].layout),
+    text += fmt::format("runner-up: {}: {}\n", planner::describe(answer.ranked[1].layout),
                         what_would_win(answer.ranked[0], answer.ranked[1]));
   }
   return text +
-         fmt::format("best: {}{}, {} s per step\n", describe(answer.ranked[0].layout),
+         fmt::format("best: {}{}, {} s per step\n", planner::describe(answer.ranked[0].layout),
                      found.offers.size() > 1 ? " on " + found.name_of_offer(found.chosen) : "",
                      three_digits(answer.ranked[0].seconds()));
 }

@@ -11,6 +11,7 @@
 #include "base/delimited.h"
 #include "base/quantity.h"
 #include "base/table.h"
+#include "base/units.h"
 #include "option_checks.h"
 #include "plan_command.h"
 #include "planner/goodput/goodput.h"
@@ -20,12 +21,13 @@
 namespace weft {
 namespace {
 
+using nlohmann::ordered_json;
+
 using planner::FailingPart;
 using planner::GoodputCase;
 using planner::Recovery;
 using planner::RecoveryInfo;
 
-constexpr double kDay = 86400;
 constexpr double kWaitingWanted = 1e-3;
 
 struct GoodputArguments {
@@ -46,8 +48,6 @@ struct GoodputRow {
 
   double goodput() const { return closed ? expected.goodput : simulated->goodput; }
 };
-
-int fail(const Error& error) { return plan_fail("goodput", error); }
 
 Result<FailingPart> parse_failing_part(const std::string& text) {
   const std::size_t first = text.find(':'), last = text.rfind(':');
@@ -119,7 +119,7 @@ Result<std::vector<GoodputRow>> evaluate(GoodputArguments& a) {
 
 std::string percent(double part) { return fmt::format("{:.2f}", 100 * part); }
 
-Table make_table(const std::vector<GoodputRow>& rows, bool simulated) {
+Table goodput_table(const std::vector<GoodputRow>& rows, bool simulated) {
   std::vector<std::string> headings = {"<policy", "checkpoint every s", "goodput %"};
   if (simulated) headings.push_back("simulated %");
   for (const char* name : {"checkpoints %", "lost %", "recovery %", "waiting %", "degraded %"}) {
@@ -167,11 +167,10 @@ std::string story(const GoodputCase& c, const std::vector<GoodputRow>& rows) {
                             percent(best->goodput()));
 }
 
-std::string make_json(const GoodputArguments& a, const std::vector<FailingPart>& parts,
-                      const std::vector<GoodputRow>& rows) {
-  using Json = nlohmann::ordered_json;
+std::string goodput_json(const GoodputArguments& a, const std::vector<FailingPart>& parts,
+                         const std::vector<GoodputRow>& rows) {
   const Intervals i = intervals_of(a.c);
-  Json causes = Json::array(), policies = Json::array();
+  ordered_json causes = ordered_json::array(), policies = ordered_json::array();
   for (const FailingPart& part : parts) {
     causes.push_back({{"name", part.name},
                       {"count", part.count},
@@ -180,15 +179,16 @@ std::string make_json(const GoodputArguments& a, const std::vector<FailingPart>&
   }
   for (const GoodputRow& row : rows) {
     const planner::Goodput& g = row.expected;
-    Json one = {{"policy", row.info.name},
-                {"source", row.info.source},
-                {"interval_s", std::isinf(g.interval_s) ? Json() : Json(g.interval_s)},
-                {"goodput", row.closed ? Json(g.goodput) : Json()},
-                {"checkpoints", row.closed ? Json(g.checkpoints) : Json()},
-                {"lost", row.closed ? Json(g.lost) : Json()},
-                {"recovery", row.closed ? Json(g.recovery) : Json()},
-                {"waiting", row.closed ? Json(g.waiting) : Json()},
-                {"degraded", row.closed ? Json(g.degraded) : Json()}};
+    ordered_json one = {
+        {"policy", row.info.name},
+        {"source", row.info.source},
+        {"interval_s", std::isinf(g.interval_s) ? ordered_json() : ordered_json(g.interval_s)},
+        {"goodput", row.closed ? ordered_json(g.goodput) : ordered_json()},
+        {"checkpoints", row.closed ? ordered_json(g.checkpoints) : ordered_json()},
+        {"lost", row.closed ? ordered_json(g.lost) : ordered_json()},
+        {"recovery", row.closed ? ordered_json(g.recovery) : ordered_json()},
+        {"waiting", row.closed ? ordered_json(g.waiting) : ordered_json()},
+        {"degraded", row.closed ? ordered_json(g.degraded) : ordered_json()}};
     if (row.simulated) {
       one["simulated"] = {{"goodput", row.simulated->goodput},
                           {"seconds", row.simulated->seconds},
@@ -197,7 +197,7 @@ std::string make_json(const GoodputArguments& a, const std::vector<FailingPart>&
     }
     policies.push_back(std::move(one));
   }
-  const Json out = {
+  const ordered_json out = {
       {"schema", 1},
       {"nodes", a.c.nodes},
       {"mtbf_s", 1 / a.c.failures_per_s()},
@@ -205,19 +205,21 @@ std::string make_json(const GoodputArguments& a, const std::vector<FailingPart>&
       {"young_interval_s", i.young},
       {"daly_interval_s", i.daly},
       {"exact_interval_s", i.exact},
-      {"spares_wanted",
-       planner::has_closed_form(a.c) ? Json(planner::spares_for(a.c, kWaitingWanted)) : Json()},
+      {"spares_wanted", planner::has_closed_form(a.c)
+                            ? ordered_json(planner::spares_for(a.c, kWaitingWanted))
+                            : ordered_json()},
       {"policies", std::move(policies)}};
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-int run(GoodputArguments& a) {
+int run_goodput(GoodputArguments& a) {
   std::vector<FailingPart> parts;
-  if (const Status status = find_rate(a, parts); !status.ok()) return fail(status.error());
+  if (const Status status = find_rate(a, parts); !status.ok())
+    return report_error("plan goodput", status.error());
   const auto rows = evaluate(a);
-  if (!rows.ok()) return fail(rows.error());
-  const Table table = make_table(*rows, a.simulate > 0);
-  const std::string text = a.json       ? make_json(a, parts, *rows)
+  if (!rows.ok()) return report_error("plan goodput", rows.error());
+  const Table table = goodput_table(*rows, a.simulate > 0);
+  const std::string text = a.json       ? goodput_json(a, parts, *rows)
                            : a.csv      ? table.csv()
                            : a.markdown ? table.markdown()
                                         : table.text() + story(a.c, *rows);
@@ -299,7 +301,7 @@ Verb add_plan_goodput(CLI::App& plan) {
             a->has_memory_restart = memory->count() > 0;
             a->has_stages = stages->count() > 0;
             a->has_reconfigure = reconfigure->count() > 0;
-            return run(*a);
+            return run_goodput(*a);
           }};
 }
 

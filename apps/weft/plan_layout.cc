@@ -14,34 +14,34 @@
 namespace weft {
 
 using nlohmann::ordered_json;
-using namespace planner;
 
 namespace {
 
 constexpr NamedPart kParts[] = {
-    {"compute", &StepTime::compute},     {"recompute", &StepTime::recompute},
-    {"tensor", &StepTime::tensor},       {"expert", &StepTime::expert},
-    {"pipeline", &StepTime::pipeline},   {"data", &StepTime::data},
-    {"bubble", &StepTime::bubble},       {"host", &StepTime::host},
-    {"optimizer", &StepTime::optimizer}, {"offload", &StepTime::offload},
-    {"other", &StepTime::other}};
+    {"compute", &planner::StepTime::compute},     {"recompute", &planner::StepTime::recompute},
+    {"tensor", &planner::StepTime::tensor},       {"expert", &planner::StepTime::expert},
+    {"pipeline", &planner::StepTime::pipeline},   {"data", &planner::StepTime::data},
+    {"bubble", &planner::StepTime::bubble},       {"host", &planner::StepTime::host},
+    {"optimizer", &planner::StepTime::optimizer}, {"offload", &planner::StepTime::offload},
+    {"other", &planner::StepTime::other}};
 
-ordered_json describe_memory(const MemoryUse& m) {
+ordered_json describe_memory(const planner::MemoryUse& m) {
   return {{"weights", m.weights},     {"gradients", m.gradients},
           {"optimizer", m.optimizer}, {"activations", m.activations},
           {"output", m.output},       {"working", m.working},
           {"allowance", m.allowance}, {"host", m.host}};
 }
 
-ordered_json describe_exact(const Layout& l, const ExactStep& exact, bool over_time) {
-  ordered_json out = {{"schedule", name_of(l.schedule)},
+ordered_json describe_exact(const planner::Layout& l, const planner::ExactStep& exact,
+                            bool over_time) {
+  ordered_json out = {{"schedule", planner::name_of(l.schedule)},
                       {"makespan", exact.makespan},
                       {"idle_fraction", exact.idle_fraction},
                       {"span_idle_fraction", exact.span_idle_fraction},
                       {"peak_activations", exact.peak_activations}};
   if (!over_time) return out;
   out["memory"] = ordered_json::array();
-  for (const StageMemory& stage : exact.memory) {
+  for (const planner::StageMemory& stage : exact.memory) {
     out["memory"].push_back({{"peak_bytes", stage.peak_bytes},
                              {"peak_at_s", stage.peak_at},
                              {"most_bytes", stage.most_bytes}});
@@ -53,11 +53,12 @@ ordered_json describe_exact(const Layout& l, const ExactStep& exact, bool over_t
 
 std::span<const NamedPart> time_parts() { return kParts; }
 
-ordered_json describe_candidate(const Workload& work, const Candidate& one, bool over_time) {
-  const Layout& l = one.layout;
+ordered_json describe_candidate(const planner::Workload& work, const planner::Candidate& one,
+                                bool over_time) {
+  const planner::Layout& l = one.layout;
   ordered_json parts = ordered_json::object();
   for (const NamedPart& part : kParts) parts[part.name] = one.time.*part.seconds;
-  ordered_json out = {{"layout", describe(l)},
+  ordered_json out = {{"layout", planner::describe(l)},
                       {"tensor", l.tensor},
                       {"pipeline", l.pipeline},
                       {"data", l.data},
@@ -67,10 +68,10 @@ ordered_json describe_candidate(const Workload& work, const Candidate& one, bool
                       {"micro_batch", l.micro_batch},
                       {"micro_batches", l.micro_batches()},
                       {"global_batch", l.global_batch},
-                      {"schedule", name_of(l.schedule)},
-                      {"recompute", name_of(l.recompute)},
-                      {"exchange", name_of(l.exchange)},
-                      {"tensor_overlap", name_of(l.overlap)},
+                      {"schedule", planner::name_of(l.schedule)},
+                      {"recompute", planner::name_of(l.recompute)},
+                      {"exchange", planner::name_of(l.exchange)},
+                      {"tensor_overlap", planner::name_of(l.overlap)},
                       {"gather_again", l.gather_again},
                       {"zero", l.zero},
                       {"overlap_gradients", l.overlap_gradients},
@@ -87,15 +88,15 @@ ordered_json describe_candidate(const Workload& work, const Candidate& one, bool
   return out;
 }
 
-double flops_utilisation(const Workload& work, const Candidate& one) {
-  const Transformer& m = work.model;
+double flops_utilisation(const planner::Workload& work, const planner::Candidate& one) {
+  const planner::Transformer& m = work.model;
   const double tokens = double(one.layout.global_batch) * m.sequence;
   const double attention = 12.0 * m.layers * m.sequence * m.heads * m.head_size;
   const double flops = tokens * (6 * active_parameters(m) + attention);
   return flops / (one.seconds() * work.machines.device.peak_flops * one.layout.devices());
 }
 
-std::string what_would_win(const Candidate& best, const Candidate& second) {
+std::string what_would_win(const planner::Candidate& best, const planner::Candidate& second) {
   const Seconds gap = second.seconds() - best.seconds();
   const NamedPart* worst = nullptr;
   for (const NamedPart& part : kParts) {
@@ -111,8 +112,8 @@ std::string what_would_win(const Candidate& best, const Candidate& second) {
       three_digits(spends), three_digits(second.seconds()));
 }
 
-std::string launch_flags(const Workload& work, const Layout& l) {
-  const Transformer& m = work.model;
+std::string launch_flags(const planner::Workload& work, const planner::Layout& l) {
+  const planner::Transformer& m = work.model;
   const int node = std::min(work.machines.device.node, l.devices());
   std::string text = fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py",
                                  l.devices() / node, node);
@@ -143,23 +144,24 @@ std::string launch_flags(const Workload& work, const Layout& l) {
   if (l.zero >= 1) text += " --use-distributed-optimizer";
   if (l.overlap_gradients) text += " --overlap-grad-reduce";
   if (l.flash_attention) text += " --use-flash-attn";
-  if (l.recompute == Recompute::kSelective) text += " --recompute-granularity selective";
-  if (l.recompute == Recompute::kFull) {
+  if (l.recompute == planner::Recompute::kSelective) text += " --recompute-granularity selective";
+  if (l.recompute == planner::Recompute::kFull) {
     text += " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
   }
   return text + "\n";
 }
 
-Result<TimedPipeline> solved_pipeline(const Workload& work, const Layout& layout) {
-  auto schedule = pipeline_of(work, layout);
+Result<TimedPipeline> solved_pipeline(const planner::Workload& work,
+                                      const planner::Layout& layout) {
+  auto schedule = planner::pipeline_of(work, layout);
   if (!schedule.ok()) return schedule.error();
   auto timeline = pipeline::solve(*schedule);
   if (!timeline.ok()) return timeline.error();
   return TimedPipeline{std::move(*schedule), std::move(*timeline)};
 }
 
-Status write_pipeline_charts(const Workload& work, const Candidate& one, const std::string& svg,
-                             const std::string& perfetto) {
+Status write_pipeline_charts(const planner::Workload& work, const planner::Candidate& one,
+                             const std::string& svg, const std::string& perfetto) {
   auto solved = solved_pipeline(work, one.layout);
   if (!solved.ok()) return solved.error();
   std::vector<TimedPipeline> runs;

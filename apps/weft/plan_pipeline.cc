@@ -34,9 +34,7 @@ struct PipelineArguments {
   bool recomputes = false, json = false, csv = false, markdown = false, list_schedules = false;
 };
 
-int fail(const Error& error) { return plan_fail("pipeline", error); }
-
-constexpr const char* kModel =
+constexpr const char* kPipelineModel =
     "model: each device runs its list in order and waits only for data; transfers run beside "
     "computation; one activation is what one micro-batch holds on a device's whole share";
 
@@ -157,7 +155,7 @@ nlohmann::ordered_json describe_run(const TimedPipeline& run) {
           {"staleness", run.schedule.staleness}};
 }
 
-std::string make_json(const std::vector<TimedPipeline>& runs) {
+std::string pipeline_json(const std::vector<TimedPipeline>& runs) {
   nlohmann::ordered_json out = {{"schema", 1}};
   if (runs.size() == 1) {
     out.update(describe_run(runs[0]));
@@ -168,7 +166,7 @@ std::string make_json(const std::vector<TimedPipeline>& runs) {
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-Table make_table(const std::vector<TimedPipeline>& runs) {
+Table pipeline_table(const std::vector<TimedPipeline>& runs) {
   std::vector<std::string> headings = {"<schedule",       "makespan",       "vs first",
                                        "idle %",          "idle in span %", "peak activations",
                                        "weight versions", "staleness"};
@@ -194,7 +192,7 @@ Table make_table(const std::vector<TimedPipeline>& runs) {
   return table;
 }
 
-std::string verdict(const std::vector<TimedPipeline>& runs) {
+std::string pipeline_verdict(const std::vector<TimedPipeline>& runs) {
   const auto best = std::min_element(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
     return a.timeline.makespan < b.timeline.makespan;
   });
@@ -237,27 +235,31 @@ Status write_files(const PipelineArguments& a, const std::vector<TimedPipeline>&
   return write_file_atomically(a.write, pipeline::write_schedule(runs[0].schedule));
 }
 
-int run(const PipelineArguments& a) {
+int run_pipeline(const PipelineArguments& a) {
   if (a.list_schedules) return list_schedules();
   if (!a.trace.file.empty()) {
     if (!a.schedules.empty() || !a.read.empty() || !a.write.empty()) {
-      return fail({ErrorKind::kInvalidInput, "--trace tells the schedule and its times itself",
-                   "leave out --schedule, --read and --write"});
+      return report_error("plan pipeline", {ErrorKind::kInvalidInput,
+                                            "--trace tells the schedule and its times itself",
+                                            "leave out --schedule, --read and --write"});
     }
     return run_plan_trace(a.trace);
   }
   if (a.schedules.empty() && a.read.empty()) {
-    return fail({ErrorKind::kInvalidInput, "--schedule, --read or --trace is needed",
-                 "weft plan pipeline --schedule 1f1b,zb-h1 --stages 4 --microbatches 8"});
+    return report_error("plan pipeline",
+                        {ErrorKind::kInvalidInput, "--schedule, --read or --trace is needed",
+                         "weft plan pipeline --schedule 1f1b,zb-h1 --stages 4 --microbatches 8"});
   }
   const auto runs = solve_all(a);
-  if (!runs.ok()) return fail(runs.error());
-  if (const Status status = write_files(a, *runs); !status.ok()) return fail(status.error());
-  const Table table = make_table(*runs);
-  const std::string text = a.json       ? make_json(*runs)
-                           : a.csv      ? table.csv()
-                           : a.markdown ? table.markdown()
-                                        : table.text() + kModel + "\n" + verdict(*runs);
+  if (!runs.ok()) return report_error("plan pipeline", runs.error());
+  if (const Status status = write_files(a, *runs); !status.ok())
+    return report_error("plan pipeline", status.error());
+  const Table table = pipeline_table(*runs);
+  const std::string text = a.json  ? pipeline_json(*runs)
+                           : a.csv ? table.csv()
+                           : a.markdown
+                               ? table.markdown()
+                               : table.text() + kPipelineModel + "\n" + pipeline_verdict(*runs);
   std::fputs(text.c_str(), stdout);
   bool all_fit = true;
   for (const TimedPipeline& one : *runs) all_fit = fits(a, one) && all_fit;
@@ -335,7 +337,7 @@ Verb add_plan_pipeline(CLI::App& plan) {
             a->trace.markdown = a->markdown;
             a->trace.svg = a->svg;
             a->trace.perfetto = a->perfetto;
-            return run(*a);
+            return run_pipeline(*a);
           }};
 }
 

@@ -14,11 +14,10 @@ namespace weft {
 namespace {
 
 using nlohmann::ordered_json;
-using namespace planner;
 
-ordered_json describe_plan(const PoolQuestion& q, const PoolPlan& plan) {
-  const Layout& l = plan.layout;
-  ordered_json out = {{"layout", describe(l)},
+ordered_json describe_plan(const PoolQuestion& q, const planner::PoolPlan& plan) {
+  const planner::Layout& l = plan.layout;
+  ordered_json out = {{"layout", planner::describe(l)},
                       {"tensor", l.tensor},
                       {"data", l.data},
                       {"pipeline", l.pipeline},
@@ -33,7 +32,7 @@ ordered_json describe_plan(const PoolQuestion& q, const PoolPlan& plan) {
     out["breakdown_s"][part.name] = plan.time.*part.seconds;
   }
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const PoolStage& stage = plan.stages[s];
+    const planner::PoolStage& stage = plan.stages[s];
     out["stages"].push_back({{"device", q.pools[stage.pool].machines.device.name},
                              {"first_layer", stage.from},
                              {"layers", stage.layers},
@@ -42,7 +41,7 @@ ordered_json describe_plan(const PoolQuestion& q, const PoolPlan& plan) {
   return out;
 }
 
-std::string make_json(const PoolQuestion& q, const PoolAnswer& answer, double cpu_s) {
+std::string pools_json(const PoolQuestion& q, const planner::PoolAnswer& answer, double cpu_s) {
   ordered_json out = {{"schema", 1},
                       {"model", q.model.name},
                       {"pools", ordered_json::array()},
@@ -53,30 +52,32 @@ std::string make_json(const PoolQuestion& q, const PoolAnswer& answer, double cp
                       {"runner_up", nullptr},
                       {"rejected", answer.rejected},
                       {"ranked", ordered_json::array()}};
-  for (const Pool& pool : q.pools) {
+  for (const planner::Pool& pool : q.pools) {
     out["pools"].push_back({{"device", pool.machines.device.name}, {"devices", pool.devices}});
   }
-  for (const PoolPlan& plan : answer.ranked) out["ranked"].push_back(describe_plan(q, plan));
+  for (const planner::PoolPlan& plan : answer.ranked)
+    out["ranked"].push_back(describe_plan(q, plan));
   if (!answer.ranked.empty()) out["best"] = out["ranked"][0];
   if (answer.ranked.size() > 1) out["runner_up"] = out["ranked"][1];
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Table plans_table(const PoolQuestion& q, const PoolAnswer& answer) {
+Table plans_table(const PoolQuestion& q, const planner::PoolAnswer& answer) {
   Table table({"<layout", "<stages", "step s", "vs best", "memory GB", "compute", "recompute",
                "tensor", "pipeline", "data", "bubble", "optimizer"});
-  const PoolPlan& best = answer.ranked[0];
-  for (const PoolPlan& plan : answer.ranked) {
-    const StepTime& t = plan.time;
+  const planner::PoolPlan& best = answer.ranked[0];
+  for (const planner::PoolPlan& plan : answer.ranked) {
+    const planner::StepTime& t = plan.time;
     const auto part = [&](Seconds s) { return fmt::format("{:.1f}%", 100 * s / t.total()); };
     double most = 0;
-    for (const MemoryUse& use : plan.memory) most = std::max(most, use.total());
+    for (const planner::MemoryUse& use : plan.memory) most = std::max(most, use.total());
     const double against =
         plan.seconds() / plan.layout.global_batch / (best.seconds() / best.layout.global_batch);
-    table.row({describe(plan.layout) + (&plan == &best ? " ✓" : ""), describe_stages(q.pools, plan),
-               three_digits(t.total()), fmt::format("{:.3f}x", against), three_digits(most / 1e9),
-               part(t.compute), part(t.recompute), part(t.tensor), part(t.pipeline), part(t.data),
-               part(t.bubble), part(t.optimizer)});
+    table.row({planner::describe(plan.layout) + (&plan == &best ? " ✓" : ""),
+               planner::describe_stages(q.pools, plan), three_digits(t.total()),
+               fmt::format("{:.3f}x", against), three_digits(most / 1e9), part(t.compute),
+               part(t.recompute), part(t.tensor), part(t.pipeline), part(t.data), part(t.bubble),
+               part(t.optimizer)});
   }
   return table;
 }
@@ -85,10 +86,10 @@ Table plans_table(const PoolQuestion& q, const PoolAnswer& answer) {
 
 int plan_pools(const PoolQuestion& q) {
   const double before = thread_cpu_seconds();
-  const auto answer = search_pools(q.model, q.framework, q.pools, q.batch, q.keep);
-  if (!answer.ok()) return plan_fail("search", answer.error());
+  const auto answer = planner::search_pools(q.model, q.framework, q.pools, q.batch, q.keep);
+  if (!answer.ok()) return report_error("plan search", answer.error());
   const double cpu_s = thread_cpu_seconds() - before;
-  if (q.json) std::fputs(make_json(q, *answer, cpu_s).c_str(), stdout);
+  if (q.json) std::fputs(pools_json(q, *answer, cpu_s).c_str(), stdout);
   if (answer->ranked.empty()) {
     std::fputs(fmt::format("weft plan search: {} fits nowhere on these pools\n"
                            "  hint: use more devices, or devices with more memory\n",
@@ -105,9 +106,10 @@ int plan_pools(const PoolQuestion& q) {
     for (const auto& [reason, count] : answer->rejected) {
       text += fmt::format("rejected: {} ({})\n", count, reason);
     }
-    text += fmt::format("best: {}: {}, {} s per step\n", describe(answer->ranked[0].layout),
-                        describe_stages(q.pools, answer->ranked[0]),
-                        three_digits(answer->ranked[0].seconds()));
+    text +=
+        fmt::format("best: {}: {}, {} s per step\n", planner::describe(answer->ranked[0].layout),
+                    planner::describe_stages(q.pools, answer->ranked[0]),
+                    three_digits(answer->ranked[0].seconds()));
   }
   std::fputs(text.c_str(), stdout);
   return kExitDone;

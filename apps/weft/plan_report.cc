@@ -11,23 +11,21 @@
 namespace weft {
 namespace {
 
-using namespace planner;
-
 constexpr std::size_t kBars = 12'000;  // of the Gantt chart: keeps the page under 4 MB
 constexpr int kStageRows = 64;
 
 constexpr const char* kColors[] = {"#5b8fd0", "#9aa7b5", "#d9772b", "#7a5ba8", "#c0392b", "#b0831c",
                                    "#d5dae1", "#444444", "#2f7d4a", "#0e7490", "#be123c"};
 
-std::string section(const std::string& heading, const std::string& content) {
+std::string html_section(const std::string& heading, const std::string& content) {
   return fmt::format("<section><h2>{}</h2>\n{}</section>\n", heading, content);
 }
 
 // One bar per layout, as long as its step, cut into what the time goes to.
-std::string breakdown_svg(const std::vector<Candidate>& ranked) {
+std::string breakdown_svg(const std::vector<planner::Candidate>& ranked) {
   constexpr double kLeft = 430, kWidth = 900, kRow = 24;
   double longest = 0;
-  for (const Candidate& one : ranked) longest = std::max(longest, one.seconds());
+  for (const planner::Candidate& one : ranked) longest = std::max(longest, one.seconds());
   std::string text;
   double x = 8;
   for (std::size_t i = 0; i < time_parts().size(); ++i) {
@@ -38,9 +36,9 @@ std::string breakdown_svg(const std::vector<Candidate>& ranked) {
     x += 110;
   }
   double y = 34;
-  for (const Candidate& one : ranked) {
+  for (const planner::Candidate& one : ranked) {
     text += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kLeft - 8,
-                        y + 13, escaped_text(describe(one.layout)));
+                        y + 13, escaped_text(planner::describe(one.layout)));
     double at = kLeft;
     for (std::size_t i = 0; i < time_parts().size(); ++i) {
       const Seconds seconds = one.time.*time_parts()[i].seconds;
@@ -62,7 +60,7 @@ std::string breakdown_svg(const std::vector<Candidate>& ranked) {
       kLeft + kWidth + 70, y + 6, text);
 }
 
-std::string memory_svg(const FoundPlan& found, const Candidate& best) {
+std::string memory_svg(const FoundPlan& found, const planner::Candidate& best) {
   XyChart chart{"memory of a device over one step",
                 "the most in each of 96 parts of the step",
                 "seconds",
@@ -76,11 +74,11 @@ std::string memory_svg(const FoundPlan& found, const Candidate& best) {
   }
   constexpr const char* kLines[] = {"#1d5fb8", "#0b7a5c", "#c2410c"};
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    const StageMemory& memory = best.exact->memory[static_cast<std::size_t>(stages[i])];
+    const planner::StageMemory& memory = best.exact->memory[static_cast<std::size_t>(stages[i])];
     ChartSeries series{
         fmt::format("stage {}", stages[i]), kLines[i], ChartSeries::Style::kLine, {}};
     for (std::size_t part = 0; part < memory.most_bytes.size(); ++part) {
-      const double width = best.exact->makespan / kMemoryParts;
+      const double width = best.exact->makespan / planner::kMemoryParts;
       for (const double edge : {double(part), double(part + 1)}) {
         series.points.push_back({edge * width, memory.most_bytes[part] / 1e9});
       }
@@ -97,11 +95,11 @@ std::string memory_svg(const FoundPlan& found, const Candidate& best) {
 
 // The front, seen along one axis: time against memory, or against cost.
 std::string front_svg(const FoundPlan& found, const std::string& x_name,
-                      double FrontPoint::*x_value, double x_scale) {
+                      double planner::FrontPoint::*x_value, double x_scale) {
   // A few layouts that crawl would leave the others no room.
   constexpr double kSlowest = 4;
   Seconds fastest = kNever;
-  for (const FrontPoint& point : found.front) {
+  for (const planner::FrontPoint& point : found.front) {
     fastest = std::min(fastest, point.seconds_per_sample);
   }
   XyChart chart{
@@ -115,13 +113,14 @@ std::string front_svg(const FoundPlan& found, const std::string& x_name,
   constexpr const char* kDots[] = {"#1d5fb8", "#c2410c", "#0b7a5c", "#9333a8", "#9a6700"};
   for (std::size_t i = 0; i < found.offers.size(); ++i) {
     ChartSeries series{found.name_of_offer(i), kDots[i % 5], ChartSeries::Style::kDots, {}};
-    for (const FrontPoint& point : found.front) {
+    for (const planner::FrontPoint& point : found.front) {
       if (point.offer != i || point.seconds_per_sample > kSlowest * fastest) continue;
       const double seconds = point.seconds_per_sample * found.batch;
       series.points.push_back(
           {point.*x_value * x_scale, seconds,
-           fmt::format("{}: {:.4g} s, {:.4g} GB, {:.4g} {}", describe(point.candidate->layout),
-                       seconds, point.memory_bytes / 1e9, point.cost_per_sample * found.batch,
+           fmt::format("{}: {:.4g} s, {:.4g} GB, {:.4g} {}",
+                       planner::describe(point.candidate->layout), seconds,
+                       point.memory_bytes / 1e9, point.cost_per_sample * found.batch,
                        found.cost_unit())});
     }
     chart.series.push_back(std::move(series));
@@ -129,7 +128,7 @@ std::string front_svg(const FoundPlan& found, const std::string& x_name,
   return xy_svg(chart);
 }
 
-std::string gantt(const FoundPlan& found, const Candidate& best) {
+std::string gantt(const FoundPlan& found, const planner::Candidate& best) {
   auto solved = solved_pipeline(found.work(), best.layout);
   if (!solved.ok()) return fmt::format("<p>{}</p>\n", escaped_text(solved.error().text()));
   std::vector<TimedPipeline> runs;
@@ -148,9 +147,9 @@ std::string rejected(const FoundPlan& found) {
 }
 
 std::string constants(const FoundPlan& found) {
-  const Device& d = found.offer().machines.device;
-  const Network& n = found.offer().machines.network;
-  const Framework& f = found.framework;
+  const planner::Device& d = found.offer().machines.device;
+  const planner::Network& n = found.offer().machines.network;
+  const planner::Framework& f = found.framework;
   Table table({"<constant", "value", "<unit", "<of"});
   const auto put = [&](const char* name, double value, const char* unit, const std::string& of) {
     table.row({name, three_digits(value), unit, of});
@@ -179,35 +178,37 @@ std::string constants(const FoundPlan& found) {
 }  // namespace
 
 std::string plan_html(const FoundPlan& found) {
-  const SearchAnswer& answer = found.answer();
-  const Candidate& best = answer.ranked[0];
+  const planner::SearchAnswer& answer = found.answer();
+  const planner::Candidate& best = answer.ranked[0];
   std::string body = fmt::format(
       "<h1>{} on {}, batch {}</h1>\n<p>{} configurations tried, {} fit; best: {}, {} s per step, "
       "{:.1f} % of the peak.</p>\n",
       escaped_text(found.model.name), escaped_text(found.name_of_offer(found.chosen)), found.batch,
-      found.configurations(), answer.feasible, escaped_text(describe(best.layout)),
+      found.configurations(), answer.feasible, escaped_text(planner::describe(best.layout)),
       three_digits(best.seconds()), 100 * flops_utilisation(found.work(), best));
-  body += section("Layouts, fastest first", ranked_table(found).html());
-  body += section("What a step's time goes to", breakdown_svg(answer.ranked));
+  body += html_section("Layouts, fastest first", ranked_table(found).html());
+  body += html_section("What a step's time goes to", breakdown_svg(answer.ranked));
   if (answer.ranked.size() > 1) {
-    body += section("Runner-up",
-                    fmt::format("<p>{}: {}</p>", escaped_text(describe(answer.ranked[1].layout)),
-                                escaped_text(what_would_win(best, answer.ranked[1]))));
+    body += html_section(
+        "Runner-up",
+        fmt::format("<p>{}: {}</p>", escaped_text(planner::describe(answer.ranked[1].layout)),
+                    escaped_text(what_would_win(best, answer.ranked[1]))));
   }
-  body += section("Memory by stage", memory_table(found, kStageRows).html() +
-                                         (best.exact ? memory_svg(found, best) : ""));
-  body += section("The best layout's schedule, solved exactly", gantt(found, best));
-  if (found.offers.size() > 1) body += section("Devices", offers_table(found).html());
-  body += section("Time, memory and cost",
-                  "<div class=\"charts\">" +
-                      front_svg(found, "GB on a device", &FrontPoint::memory_bytes, 1e-9) +
-                      front_svg(found, fmt::format("{} per step", found.cost_unit()),
-                                &FrontPoint::cost_per_sample, found.batch) +
-                      "</div>" + front_table(found).html());
-  body += section("Rejected", rejected(found));
-  body += section("Constants", constants(found));
-  body +=
-      section("Launch", "<pre>" + escaped_text(launch_flags(found.work(), best.layout)) + "</pre>");
+  body += html_section("Memory by stage", memory_table(found, kStageRows).html() +
+                                              (best.exact ? memory_svg(found, best) : ""));
+  body += html_section("The best layout's schedule, solved exactly", gantt(found, best));
+  if (found.offers.size() > 1) body += html_section("Devices", offers_table(found).html());
+  body += html_section(
+      "Time, memory and cost",
+      "<div class=\"charts\">" +
+          front_svg(found, "GB on a device", &planner::FrontPoint::memory_bytes, 1e-9) +
+          front_svg(found, fmt::format("{} per step", found.cost_unit()),
+                    &planner::FrontPoint::cost_per_sample, found.batch) +
+          "</div>" + front_table(found).html());
+  body += html_section("Rejected", rejected(found));
+  body += html_section("Constants", constants(found));
+  body += html_section("Launch",
+                       "<pre>" + escaped_text(launch_flags(found.work(), best.layout)) + "</pre>");
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "

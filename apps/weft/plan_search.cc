@@ -17,48 +17,44 @@
 namespace weft {
 namespace {
 
-using namespace planner;
-
 struct SearchArguments {
   std::string model, network, framework = "megatron-core", space = "own";
   std::vector<std::string> kinds = {"h100"};
   std::vector<int> devices = {1};
   std::vector<double> prices;
-  SearchQuestion question;
+  planner::SearchQuestion question;
   int sequence = 0;
   bool devices_given = false;
   bool json = false, csv = false, markdown = false, list = false, flags = false;
   std::string svg, perfetto, report;
 };
 
-int fail(const Error& error) { return plan_fail("search", error); }
-
 int list_names() {
   Table table({"<model", "parameters", "active", "layers", "hidden", "heads", "sequence"});
-  for (const Transformer& m : transformers()) {
-    table.row({m.name, fmt::format("{:.4g}B", parameters(m) / 1e9),
-               fmt::format("{:.4g}B", active_parameters(m) / 1e9), fmt::format("{}", m.layers),
-               fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
+  for (const planner::Transformer& m : planner::transformers()) {
+    table.row({m.name, fmt::format("{:.4g}B", planner::parameters(m) / 1e9),
+               fmt::format("{:.4g}B", planner::active_parameters(m) / 1e9),
+               fmt::format("{}", m.layers), fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
                fmt::format("{}", m.sequence)});
   }
   std::string text = table.text() + "\ndevices:";
-  for (const Device& one : devices()) text += " " + one.name;
+  for (const planner::Device& one : planner::devices()) text += " " + one.name;
   text += "\nnetworks:";
-  for (const Network& one : networks()) text += " " + one.name;
+  for (const planner::Network& one : planner::networks()) text += " " + one.name;
   text += "\nframeworks:";
-  for (const Framework& one : frameworks()) text += " " + one.name;
+  for (const planner::Framework& one : planner::frameworks()) text += " " + one.name;
   std::fputs((text + "\n").c_str(), stdout);
   return kExitDone;
 }
 
 int tell_nothing_fits(const FoundPlan& found) {
-  const Offer& offer = found.offer();
+  const planner::Offer& offer = found.offer();
   const double memory = offer.machines.device.memory_bytes;
   std::string text = fmt::format("weft plan search: {} fits nowhere on {} ({:.0f} GB)\n",
                                  found.model.name, found.name_of_offer(found.chosen), memory / 1e9);
   if (const auto& nearest = offer.answer.nearest) {
     text += fmt::format("  nearest: {} needs {:.1f} GB on a device ({:.1f} GB too much)\n",
-                        describe(nearest->layout), nearest->memory.total() / 1e9,
+                        planner::describe(nearest->layout), nearest->memory.total() / 1e9,
                         (nearest->memory.total() - memory) / 1e9);
   }
   text += "  hint: use more devices, devices with more memory, or a smaller batch\n";
@@ -67,7 +63,7 @@ int tell_nothing_fits(const FoundPlan& found) {
 }
 
 // Prices by kind of device: one for all, or one for each.
-Status put_prices(const SearchArguments& a, std::vector<Machines>& kinds) {
+Status put_prices(const SearchArguments& a, std::vector<planner::Machines>& kinds) {
   if (!a.prices.empty() && a.prices.size() != 1 && a.prices.size() != kinds.size()) {
     return Error{ErrorKind::kInvalidInput,
                  fmt::format("{} prices for {} kinds of devices", a.prices.size(), kinds.size()),
@@ -76,7 +72,7 @@ Status put_prices(const SearchArguments& a, std::vector<Machines>& kinds) {
   for (std::size_t i = 0; i < kinds.size() && !a.prices.empty(); ++i) {
     kinds[i].device.price_per_hour = a.prices[a.prices.size() == 1 ? 0 : i];
   }
-  const auto priced = [](const Machines& one) { return one.device.price_per_hour > 0; };
+  const auto priced = [](const planner::Machines& one) { return one.device.price_per_hour > 0; };
   const auto count = std::count_if(kinds.begin(), kinds.end(), priced);
   if (count != 0 && count != std::ssize(kinds)) {
     return Error{ErrorKind::kInvalidInput,
@@ -87,19 +83,20 @@ Status put_prices(const SearchArguments& a, std::vector<Machines>& kinds) {
 }
 
 // Tries every number of devices of every kind. The error is the first that concerns them all.
-Status try_offers(const SearchArguments& a, const std::vector<Machines>& kinds, FoundPlan& found) {
+Status try_offers(const SearchArguments& a, const std::vector<planner::Machines>& kinds,
+                  FoundPlan& found) {
   Status problem;
-  for (const Machines& kind : kinds) {
+  for (const planner::Machines& kind : kinds) {
     for (const int devices : a.devices) {
-      const Workload work{found.model, kind, found.framework};
-      SearchQuestion question = a.question;
+      const planner::Workload work{found.model, kind, found.framework};
+      planner::SearchQuestion question = a.question;
       question.devices = devices;
-      auto answer = search(work, question);
+      auto answer = planner::search(work, question);
       if (!answer.ok()) {
         if (problem.ok()) problem = answer.error();
         continue;
       }
-      solve_best(work, *answer);
+      planner::solve_best(work, *answer);
       found.offers.push_back({kind, devices, std::move(*answer)});
     }
   }
@@ -107,16 +104,17 @@ Status try_offers(const SearchArguments& a, const std::vector<Machines>& kinds, 
   for (std::size_t i = 0; i < found.offers.size(); ++i) {
     const auto& ranked = found.offers[i].answer.ranked;
     const auto& best = found.answer().ranked;
-    const bool faster = !ranked.empty() && (best.empty() || seconds_per_sample(ranked[0]) <
-                                                                seconds_per_sample(best[0]));
+    const bool faster =
+        !ranked.empty() && (best.empty() || planner::seconds_per_sample(ranked[0]) <
+                                                planner::seconds_per_sample(best[0]));
     if (faster) found.chosen = i;
   }
-  found.front = front_of(found.offers);
+  found.front = planner::front_of(found.offers);
   return {};
 }
 
-Status write_outputs(const SearchArguments& a, const FoundPlan& found) {
-  const Candidate& best = found.answer().ranked[0];
+Status write_plan_files(const SearchArguments& a, const FoundPlan& found) {
+  const planner::Candidate& best = found.answer().ranked[0];
   if (!a.report.empty()) {
     const Status status = write_file_atomically(a.report, plan_html(found));
     if (!status.ok()) return status;
@@ -125,14 +123,17 @@ Status write_outputs(const SearchArguments& a, const FoundPlan& found) {
   return write_pipeline_charts(found.work(), best, a.svg, a.perfetto);
 }
 
-int answer(FoundPlan& found, const std::vector<Machines>& kinds, const SearchArguments& a) {
+int answer(FoundPlan& found, const std::vector<planner::Machines>& kinds,
+           const SearchArguments& a) {
   const double before = thread_cpu_seconds();
-  if (const Status status = try_offers(a, kinds, found); !status.ok()) return fail(status.error());
+  if (const Status status = try_offers(a, kinds, found); !status.ok())
+    return report_error("plan search", status.error());
   found.cpu_s = thread_cpu_seconds() - before;
   found.peak_rss_bytes = peak_rss_bytes();
   if (a.json) std::fputs(plan_json(found).c_str(), stdout);
   if (!found.fits()) return tell_nothing_fits(found);
-  if (const Status status = write_outputs(a, found); !status.ok()) return fail(status.error());
+  if (const Status status = write_plan_files(a, found); !status.ok())
+    return report_error("plan search", status.error());
   if (a.json) return kExitDone;
   std::string text = a.csv        ? ranked_table(found).csv()
                      : a.markdown ? ranked_table(found).markdown()
@@ -142,42 +143,45 @@ int answer(FoundPlan& found, const std::vector<Machines>& kinds, const SearchArg
   return kExitDone;
 }
 
-int search_mixed(const SearchArguments& a, const Transformer& model, const Framework& framework,
-                 const std::vector<Pool>& pools) {
+int search_mixed(const SearchArguments& a, const planner::Transformer& model,
+                 const planner::Framework& framework, const std::vector<planner::Pool>& pools) {
   const bool pictures = !(a.svg + a.perfetto + a.report).empty() || a.flags;
   if (a.kinds.size() > 1 || a.devices_given || pictures || a.space != "own") {
-    return fail({ErrorKind::kInvalidInput,
-                 "a file of pools says which devices there are; it stands alone",
-                 "leave out --devices, --space, further --device, --svg, --perfetto, --report, "
-                 "--flags"});
+    return report_error(
+        "plan search",
+        {ErrorKind::kInvalidInput, "a file of pools says which devices there are; it stands alone",
+         "leave out --devices, --space, further --device, --svg, --perfetto, --report, "
+         "--flags"});
   }
   return plan_pools(
       {model, framework, pools, a.question.batch, a.question.keep, a.json, a.csv, a.markdown});
 }
 
-int run(const SearchArguments& a) {
+int run_search(const SearchArguments& a) {
   if (a.list) return list_names();
   if (a.model.empty()) {
-    return fail({ErrorKind::kInvalidInput, "a model is needed",
-                 "weft plan search gpt3-175b --devices 1024 --batch 1536 --device a100-80"});
+    return report_error(
+        "plan search", {ErrorKind::kInvalidInput, "a model is needed",
+                        "weft plan search gpt3-175b --devices 1024 --batch 1536 --device a100-80"});
   }
-  auto model = find_transformer(a.model);
-  if (!model.ok()) return fail(model.error());
+  auto model = planner::find_transformer(a.model);
+  if (!model.ok()) return report_error("plan search", model.error());
   if (a.sequence > 0) model->sequence = a.sequence;
-  const auto framework = find_framework(a.framework);
-  if (!framework.ok()) return fail(framework.error());
+  const auto framework = planner::find_framework(a.framework);
+  if (!framework.ok()) return report_error("plan search", framework.error());
   for (const std::string& name : a.kinds) {
-    const auto pools = read_pools(name);
-    if (!pools.ok()) return fail(pools.error());
+    const auto pools = planner::read_pools(name);
+    if (!pools.ok()) return report_error("plan search", pools.error());
     if (!pools->empty()) return search_mixed(a, *model, *framework, *pools);
   }
-  std::vector<Machines> kinds;
+  std::vector<planner::Machines> kinds;
   for (const std::string& name : a.kinds) {
-    const auto machines = find_machines(name, a.network);
-    if (!machines.ok()) return fail(machines.error());
+    const auto machines = planner::find_machines(name, a.network);
+    if (!machines.ok()) return report_error("plan search", machines.error());
     kinds.push_back(*machines);
   }
-  if (const Status status = put_prices(a, kinds); !status.ok()) return fail(status.error());
+  if (const Status status = put_prices(a, kinds); !status.ok())
+    return report_error("plan search", status.error());
   FoundPlan found;
   found.model = std::move(*model);
   found.framework = *framework;
@@ -219,8 +223,9 @@ Verb add_plan_search(CLI::App& plan) {
   app->add_flag("--list", a->list, "print the models, devices, networks and frameworks");
   return {app, [a, app] {
             a->devices_given = app->count("--devices") > 0;
-            a->question.space = a->space == "own" ? SearchSpace::kOwn : SearchSpace::kCalculon;
-            return run(*a);
+            a->question.space =
+                a->space == "own" ? planner::SearchSpace::kOwn : planner::SearchSpace::kCalculon;
+            return run_search(*a);
           }};
 }
 

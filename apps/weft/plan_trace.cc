@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 struct Replay {
   pipeline::Recording recording;
@@ -28,7 +28,7 @@ struct Replay {
 };
 
 // Of operations that took no time nothing is slow.
-double ratio(double a, double b) { return b > 0 ? a / b : 1; }
+double ratio_or_one(double a, double b) { return b > 0 ? a / b : 1; }
 
 Result<Replay> read(const TraceArguments& a) {
   const auto text = read_file(a.file, pipeline::kMaxRecordingText);
@@ -59,44 +59,44 @@ Result<Replay> read(const TraceArguments& a) {
   return out;
 }
 
-std::string make_json(const Replay& r) {
-  Json causes = Json::array();
+std::string causes_json(const Replay& r) {
+  ordered_json causes = ordered_json::array();
   for (const pipeline::Cause& cause : r.causes.causes) {
     causes.push_back({{"part", pipeline::name_of(cause.part)},
                       {"mended_s", cause.mended_s},
                       {"alone_s", cause.alone_s},
-                      {"slowdown", ratio(cause.alone_s, r.causes.ideal_s)}});
+                      {"slowdown", ratio_or_one(cause.alone_s, r.causes.ideal_s)}});
   }
-  Json ideal = Json::array();
+  ordered_json ideal = ordered_json::array();
   for (const pipeline::Part& part : r.ideal) ideal.push_back(pipeline::name_of(part));
-  const Json out = {{"schema", 1},
-                    {"schedule", r.recording.name},
-                    {"devices", r.recording.steps[0].schedule.devices},
-                    {"steps", r.recording.steps.size()},
-                    {"recorded_s", r.causes.recorded_s},
-                    {"recorded_idle_fraction", pipeline::idle_fraction(r.recorded)},
-                    {"replayed_s", r.causes.replayed_s},
-                    {"replayed_idle_fraction", r.causes.replayed_idle_fraction},
-                    {"ideal_s", r.causes.ideal_s},
-                    {"slowdown", ratio(r.causes.replayed_s, r.causes.ideal_s)},
-                    {"ideal", std::move(ideal)},
-                    {"what_if_s", r.what_if_s},
-                    {"what_if_idle_fraction", pipeline::idle_fraction(r.steps)},
-                    {"causes", std::move(causes)}};
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const ordered_json out = {{"schema", 1},
+                            {"schedule", r.recording.name},
+                            {"devices", r.recording.steps[0].schedule.devices},
+                            {"steps", r.recording.steps.size()},
+                            {"recorded_s", r.causes.recorded_s},
+                            {"recorded_idle_fraction", pipeline::idle_fraction(r.recorded)},
+                            {"replayed_s", r.causes.replayed_s},
+                            {"replayed_idle_fraction", r.causes.replayed_idle_fraction},
+                            {"ideal_s", r.causes.ideal_s},
+                            {"slowdown", ratio_or_one(r.causes.replayed_s, r.causes.ideal_s)},
+                            {"ideal", std::move(ideal)},
+                            {"what_if_s", r.what_if_s},
+                            {"what_if_idle_fraction", pipeline::idle_fraction(r.steps)},
+                            {"causes", std::move(causes)}};
+  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Table make_table(const Replay& r) {
+Table causes_table(const Replay& r) {
   Table table({"<part", "s if it alone were ideal", "saved %", "slowdown by it alone"});
   for (const pipeline::Cause& cause : r.causes.causes) {
     table.row({pipeline::name_of(cause.part), fmt::format("{:.5g}", cause.mended_s),
-               fmt::format("{:.2f}", 100 * (1 - ratio(cause.mended_s, r.causes.replayed_s))),
-               fmt::format("{:.3f}x", ratio(cause.alone_s, r.causes.ideal_s))});
+               fmt::format("{:.2f}", 100 * (1 - ratio_or_one(cause.mended_s, r.causes.replayed_s))),
+               fmt::format("{:.3f}x", ratio_or_one(cause.alone_s, r.causes.ideal_s))});
   }
   return table;
 }
 
-std::string verdict(const Replay& r) {
+std::string replay_verdict(const Replay& r) {
   const pipeline::Causes& c = r.causes;
   std::string text = fmt::format(
       "recorded {:.5g} s in {} steps, {:.2f} % idle; replayed {:.5g} s, {:.2f} % idle; everything "
@@ -106,15 +106,16 @@ std::string verdict(const Replay& r) {
   if (!r.ideal.empty()) {
     std::vector<std::string> names;
     for (const pipeline::Part& part : r.ideal) names.push_back(pipeline::name_of(part));
-    text += fmt::format("with {} ideal: {:.5g} s, {:.3f}x as fast, {:.2f} % idle\n",
-                        fmt::join(names, ", "), r.what_if_s, ratio(c.replayed_s, r.what_if_s),
-                        100 * pipeline::idle_fraction(r.steps));
+    text +=
+        fmt::format("with {} ideal: {:.5g} s, {:.3f}x as fast, {:.2f} % idle\n",
+                    fmt::join(names, ", "), r.what_if_s, ratio_or_one(c.replayed_s, r.what_if_s),
+                    100 * pipeline::idle_fraction(r.steps));
   }
   const auto worst = std::max_element(c.causes.begin(), c.causes.end(),
                                       [](auto& a, auto& b) { return a.alone_s < b.alone_s; });
   return text + fmt::format("stragglers cost {:.3f}x; the most is due to {}: {:.3f}x\n",
-                            ratio(c.replayed_s, c.ideal_s), pipeline::name_of(worst->part),
-                            ratio(worst->alone_s, c.ideal_s));
+                            ratio_or_one(c.replayed_s, c.ideal_s), pipeline::name_of(worst->part),
+                            ratio_or_one(worst->alone_s, c.ideal_s));
 }
 
 // The first step as recorded and as replayed.
@@ -138,15 +139,15 @@ Status write_pictures(const TraceArguments& a, const Replay& r) {
 
 int run_plan_trace(const TraceArguments& a) {
   const Result<Replay> replay = read(a);
-  if (!replay.ok()) return plan_fail("pipeline", replay.error());
+  if (!replay.ok()) return report_error("plan pipeline", replay.error());
   if (const Status status = write_pictures(a, *replay); !status.ok()) {
-    return plan_fail("pipeline", status.error());
+    return report_error("plan pipeline", status.error());
   }
-  const Table table = make_table(*replay);
-  const std::string text = a.json       ? make_json(*replay)
+  const Table table = causes_table(*replay);
+  const std::string text = a.json       ? causes_json(*replay)
                            : a.csv      ? table.csv()
                            : a.markdown ? table.markdown()
-                                        : table.text() + verdict(*replay);
+                                        : table.text() + replay_verdict(*replay);
   std::fputs(text.c_str(), stdout);
   return kExitDone;
 }

@@ -6,10 +6,10 @@
 namespace weft {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::Le;
+using testing::ElementsAre;
+using testing::Le;
 
-Cluster nodes_of(int nodes, int devices) {
+Cluster even_cluster(int nodes, int devices) {
   Cluster cluster;
   cluster.types.push_back({});
   cluster.nodes.resize(static_cast<size_t>(nodes));
@@ -70,7 +70,7 @@ TEST(ReportStays, AJobOfMoreStaysThanFitLeavesRoomForOthers) {
 }
 
 TEST(ReportStays, CellsSayWhatSmallJobsUsedOfTheRest) {
-  const Cluster cluster = nodes_of(3, 2);
+  const Cluster cluster = even_cluster(3, 2);
   Grid grid = grid_for(cluster, 0, 40, 1500);
   EXPECT_EQ(grid.rows, 3u);
   EXPECT_EQ(grid.group, 2u);
@@ -91,7 +91,7 @@ TEST(ReportStays, AGridNeverHasMoreCellsThanAllowed) {
   } kCases[] = {{1, 1, 1'000'000},    {16, 8, 1'000'000}, {1000, 8, 1'000'000},
                 {12'800, 8, 500'000}, {5000, 7, 10'000},  {3, 2, 1}};
   for (const auto& [nodes, devices, cells] : kCases) {
-    const Cluster cluster = nodes_of(nodes, devices);
+    const Cluster cluster = even_cluster(nodes, devices);
     const Grid grid = grid_for(cluster, 0, 1e6, cells);
     EXPECT_THAT(grid.rows * grid.bins, Le(cells)) << nodes << "x" << devices;
     EXPECT_GE(grid.rows * grid.group, cluster.device_count()) << nodes << "x" << devices;

@@ -12,12 +12,12 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::json;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::Gt;
-using ::testing::HasSubstr;
-using ::testing::Lt;
-using ::testing::Not;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::Lt;
+using testing::Not;
 
 constexpr size_t kPageBytes = 15'000'000;
 
@@ -36,13 +36,13 @@ Cluster cluster_of(int nodes, std::uint16_t devices) {
 }
 
 // A world to report on: jobs are added together with how they ran.
-struct World {
+struct ReportWorld {
   Cluster cluster = cluster_of(2, 4);
   Trace trace;
   RunResult run;
   std::uint32_t replicate = 1;
 
-  World() {
+  ReportWorld() {
     trace.tenants = {"vision", "speech"};
     run.policy = "fifo";
     run.cluster = cluster.text;
@@ -80,7 +80,7 @@ Json data_of(const std::string& html) {
 Json data_of(const ReportInput& input) { return data_of(report_html(input)); }
 
 TEST(Report, FetchesNothing) {
-  World world;
+  ReportWorld world;
   world.add_job("a", 0, 10);
   const std::string html = report_html(world.input());
   for (const char* way_out : {"http://", "https://", " src=", "@import", "url(", "fetch(",
@@ -92,7 +92,7 @@ TEST(Report, FetchesNothing) {
 }
 
 TEST(Report, ShowsTheFiguresOfARun) {
-  World world;
+  ReportWorld world;
   world.add_job("a", 0, 10);
   world.run.jct_s = {6213.998, 1.5, 2.5, 3.5, 4.5};
   world.run.utilization = 1.0 / 3;
@@ -129,7 +129,7 @@ TEST(Report, NamesAreDataWhateverTheyHold) {
   };
   for (const auto& [why, name, want] : kCases) {
     SCOPED_TRACE(why);
-    World world;
+    ReportWorld world;
     world.add_job(name, 0, 10);
     world.run.timeline.push_back({0, 0, 1, kWhole, 0, 10});
     world.run.policy = world.trace.tenants[0] = world.cluster.nodes[0].name = name;
@@ -157,7 +157,7 @@ TEST(Report, RandomBytesInEveryTextLeaveThePageWhole) {
       }
       return text;
     };
-    World world;
+    ReportWorld world;
     world.add_job(noise(), 0, 10);
     world.run.timeline.push_back({0, 0, 1, kWhole, 0, 10});
     world.run.policy = noise();
@@ -175,7 +175,7 @@ TEST(Report, RandomBytesInEveryTextLeaveThePageWhole) {
 }
 
 TEST(Report, TimesCountFromTheFirstSubmissionInTicks) {
-  World world;
+  ReportWorld world;
   world.add_job("a", 5000, 105'000);
   world.add_job("b", 5100.26, 105'000);
   world.run.timeline = {{0, 0, 1, kWhole, 5000, 105'000}, {1, 1, 2, kWhole, 6000.04, 105'000}};
@@ -193,7 +193,7 @@ TEST(Report, TimesCountFromTheFirstSubmissionInTicks) {
 }
 
 TEST(Report, TheCurveHoldsWhatEndedAndIsNoService) {
-  World world;
+  ReportWorld world;
   world.add_job("slow", 0, 100);
   world.add_job("quick", 50, 60);
   world.add_job("service", 0, 1000, WorkloadKind::kService);
@@ -206,7 +206,7 @@ TEST(Report, TheCurveHoldsWhatEndedAndIsNoService) {
 }
 
 TEST(Report, ALongCurveIsThinnedButKeepsItsEnds) {
-  World world;
+  ReportWorld world;
   for (int i = 1; i <= 10'000; ++i) world.add_job(std::to_string(i), 0, i);
   const Json curve = data_of(world.input())["runs"][0]["curve"];
   EXPECT_EQ(curve["s"].size(), 400u);
@@ -217,7 +217,7 @@ TEST(Report, ALongCurveIsThinnedButKeepsItsEnds) {
 }
 
 TEST(Report, SeriesAreMeansOverEqualBins) {
-  World world;  // 8 devices
+  ReportWorld world;  // 8 devices
   world.add_job("a", 0, 900);
   world.run.samples = {{0, 8, 3}, {449.5, 4, 0}, {900, 0, 0}};  // 900 bins of a second
   const Json series = data_of(world.input())["runs"][0]["series"];
@@ -231,7 +231,7 @@ TEST(Report, SeriesAreMeansOverEqualBins) {
 }
 
 TEST(Report, CopiesAreNumberedAsInTheListOfJobs) {
-  World world;
+  ReportWorld world;
   world.add_job("a", 0, 10);
   world.run.records.resize(3, world.run.records[0]);
   world.replicate = 3;
@@ -242,10 +242,10 @@ TEST(Report, CopiesAreNumberedAsInTheListOfJobs) {
 }
 
 TEST(Report, ARunOfAnotherClusterIsComparedButNotDrawn) {
-  World world, other;
+  ReportWorld world, other;
   world.add_job("a", 0, 10);
   other.add_job("a", 0, 20);
-  for (World* w : {&world, &other}) {
+  for (ReportWorld* w : {&world, &other}) {
     w->run.timeline = {{0, 0, 1, kWhole, 0, 10}};
     w->run.samples = {{0, 1, 1}, {10, 0, 0}};
   }
@@ -263,7 +263,7 @@ TEST(Report, ARunOfAnotherClusterIsComparedButNotDrawn) {
 }
 
 TEST(Report, RescaledArrivalsGoWithTheirRun) {
-  World world, faster;
+  ReportWorld world, faster;
   world.add_job("a", 100, 200);
   faster.add_job("a", 50, 150);
   world.run.timeline = faster.run.timeline = {{0, 0, 1, kWhole, 100, 150}};
@@ -277,15 +277,15 @@ TEST(Report, RescaledArrivalsGoWithTheirRun) {
 }
 
 TEST(Report, ARunWithNothingInItIsAPageToo) {
-  World world;
+  ReportWorld world;
   const Json data = data_of(world.input());
   EXPECT_EQ(data["runs"][0]["timeline"]["stays"], 0);
   EXPECT_TRUE(data["jobs"]["name"].empty());
 }
 
 // Every job has `stays` stays with gaps between, on devices of its own; later jobs are longer.
-World busy_world(int nodes, int jobs, int stays) {
-  World world;
+ReportWorld busy_world(int nodes, int jobs, int stays) {
+  ReportWorld world;
   world.cluster = cluster_of(nodes, 8);
   world.run.cluster = world.cluster.text;
   for (int job = 0; job < jobs; ++job) {
@@ -302,7 +302,7 @@ World busy_world(int nodes, int jobs, int stays) {
 }
 
 TEST(Report, MoreSpansThanAPageCanHoldBecomeCells) {
-  const World world = busy_world(1000, 8000, 8);
+  const ReportWorld world = busy_world(1000, 8000, 8);
   const std::string html = report_html(world.input());
   EXPECT_THAT(html.size(), Lt(kPageBytes));
   const Json bars = data_of(html)["runs"][0]["timeline"];
@@ -317,7 +317,7 @@ TEST(Report, MoreSpansThanAPageCanHoldBecomeCells) {
 }
 
 TEST(Report, ManyLargeRunsShareTheLimitOfThePage) {
-  const World world = busy_world(500, 4000, 10);  // would fit if it were alone
+  const ReportWorld world = busy_world(500, 4000, 10);  // would fit if it were alone
   ReportInput input = world.input();
   EXPECT_EQ(count_of(report_html(input), "\"cells\""), 0u);
   input.runs.assign(8, &world.run);

@@ -23,17 +23,10 @@
 #include "sim_options.h"
 #include "sim_output.h"
 #include "trace_source.h"
+#include "verb.h"
 
 namespace weft {
 namespace {
-
-constexpr int kDone = 0;
-constexpr int kBadInput = 2;
-
-int fail(const Error& error) {
-  std::fputs(fmt::format("weft sim: {}\n", error.text()).c_str(), stderr);
-  return kBadInput;
-}
 
 // A cluster with the trace read for it: menus name the cluster's device types.
 struct Setting {
@@ -46,7 +39,7 @@ struct Setting {
   std::uint64_t seed = 1;
 };
 
-struct Run {
+struct PolicyRun {
   const Setting* setting = nullptr;
   const Policy* policy = nullptr;
   std::string place;
@@ -56,7 +49,7 @@ struct Run {
   std::unique_ptr<Error> error;
 };
 
-struct Plan {
+struct SimPlan {
   std::vector<std::unique_ptr<Setting>> settings;
   std::vector<std::unique_ptr<Policy>> policies;
   std::vector<std::string> places;  // of each policy
@@ -119,7 +112,7 @@ Error given_twice(const char* what, const std::string& name) {
           "runs to be compared need different names"};
 }
 
-Status make_policies(const SimArguments& a, Plan& plan) {
+Status make_policies(const SimArguments& a, SimPlan& plan) {
   for (const std::string& name : a.policies) {
     auto composition = find_policy(name);
     if (!composition.ok()) return composition.error();
@@ -167,7 +160,7 @@ Status add_codecs(const SimArguments& a, Setting& setting) {
 }
 
 // One setting for each cluster and load; where jobs are drawn, also one for each seed.
-Status make_settings(const SimArguments& a, Plan& plan) {
+Status make_settings(const SimArguments& a, SimPlan& plan) {
   const int draws = draws_jobs(a) ? a.seeds : 1;
   for (const std::string& text : a.clusters) {
     auto cluster = read_cluster(text);
@@ -203,7 +196,7 @@ Status make_settings(const SimArguments& a, Plan& plan) {
   return {};
 }
 
-void execute(const SimArguments& a, const Plan& plan, Run& run, bool show_progress) {
+void execute(const SimArguments& a, const SimPlan& plan, PolicyRun& run, bool show_progress) {
   ProgressLine line;
   SimRequest request;
   request.cluster = &run.setting->cluster;
@@ -233,7 +226,7 @@ void execute(const SimArguments& a, const Plan& plan, Run& run, bool show_progre
   run.result.cpu_s += run.setting->parse_s;
 }
 
-void execute_all(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
+void execute_all(const SimArguments& a, const SimPlan& plan, std::vector<PolicyRun>& runs) {
   const auto cores = std::max(1u, std::thread::hardware_concurrency());
   const size_t wanted = a.threads > 0 ? static_cast<size_t>(a.threads) : cores;
   const size_t workers = std::min(wanted, runs.size());
@@ -247,13 +240,13 @@ void execute_all(const SimArguments& a, const Plan& plan, std::vector<Run>& runs
   for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<Run> list_runs(const SimArguments& a, const Plan& plan) {
-  std::vector<Run> runs;
+std::vector<PolicyRun> list_runs(const SimArguments& a, const SimPlan& plan) {
+  std::vector<PolicyRun> runs;
   const bool generated = draws_jobs(a);
   for (size_t s = 0; s < plan.settings.size(); s += static_cast<size_t>(generated ? a.seeds : 1)) {
     for (size_t p = 0; p < plan.policies.size(); ++p) {
       for (int draw = 0; draw < a.seeds; ++draw) {
-        Run& run = runs.emplace_back();
+        PolicyRun& run = runs.emplace_back();
         run.setting = plan.settings[generated ? s + static_cast<size_t>(draw) : s].get();
         run.policy = plan.policies[p].get();
         run.place = plan.places[p];
@@ -265,11 +258,11 @@ std::vector<Run> list_runs(const SimArguments& a, const Plan& plan) {
   return runs;
 }
 
-int show(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
+int show(const SimArguments& a, const SimPlan& plan, std::vector<PolicyRun>& runs) {
   std::vector<RunResult> results;
   std::vector<double> loads;
-  for (Run& run : runs) {
-    if (run.error != nullptr) return fail(*run.error);
+  for (PolicyRun& run : runs) {
+    if (run.error != nullptr) return report_error("sim", *run.error);
     results.push_back(std::move(run.result));
     loads.push_back(run.setting->load);
   }
@@ -294,16 +287,16 @@ int show(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
     }
     written = write(a.report, report_html(input));
   }
-  if (!written.ok()) return fail(written.error());
+  if (!written.ok()) return report_error("sim", written.error());
   const std::vector<RunGroup> groups = group_by_seed(results, loads);
   if (a.json) {
     std::fputs(runs_json(results, loads, first.trace).c_str(), stdout);
-    return kDone;
+    return kExitDone;
   }
   const Table table = comparison_table(groups);
   if (a.csv || a.markdown) {
     std::fputs((a.csv ? table.csv() : table.markdown()).c_str(), stdout);
-    return kDone;
+    return kExitDone;
   }
   std::fputs(fmt::format("{} jobs of {} ({}) on {}: {} devices; estimates: {}\n\n{}\n{}\n",
                          results.front().jobs, first.trace.path, first.trace.format,
@@ -311,17 +304,18 @@ int show(const SimArguments& a, const Plan& plan, std::vector<Run>& runs) {
                          results.front().estimates, table.text(), verdict(groups))
                  .c_str(),
              stdout);
-  return kDone;
+  return kExitDone;
 }
 
-int explain(const SimArguments& a, Plan& plan) {
+int explain(const SimArguments& a, SimPlan& plan) {
   const Setting& setting = *plan.settings.front();
   const std::vector<TraceJob>& jobs = setting.trace.jobs;
   const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const TraceJob& candidate) {
     return candidate.submission->name == a.explain;
   });
   if (job == jobs.end()) {
-    return fail(
+    return report_error(
+        "sim",
         {ErrorKind::kNotFound,
          fmt::format("{} has no job named '{}'", setting.trace.path, a.explain),
          jobs.empty() ? "" : fmt::format("the first job is '{}'", jobs.front().submission->name)});
@@ -339,36 +333,36 @@ int explain(const SimArguments& a, Plan& plan) {
   request.options.seed = a.seed;
   request.options.faults.recorded = setting.outages;
   auto result = simulate(request);
-  if (!result.ok()) return fail(result.error());
+  if (!result.ok()) return report_error("sim", result.error());
   std::fputs(explanation(a.explain, *job->submission, result->records[index], log.reasons(),
                          result->policy)
                  .c_str(),
              stdout);
-  return kDone;
+  return kExitDone;
 }
 
-int list_policies() {
+int list_sim_policies() {
   Table table({"<policy", "<rule", "<source"});
   for (const Composition& c : known_policies()) table.row({c.name, c.summary, c.source});
   std::fputs(table.text().c_str(), stdout);
-  return kDone;
+  return kExitDone;
 }
 
 }  // namespace
 
 int run_sim(const SimArguments& a) {
-  if (a.list_policies) return list_policies();
-  Plan plan;
+  if (a.list_policies) return list_sim_policies();
+  SimPlan plan;
   plan.options = a.options;
-  if (const Status s = check_arguments(a); !s.ok()) return fail(s.error());
-  if (const Status s = check_outputs(a); !s.ok()) return fail(s.error());
+  if (const Status s = check_arguments(a); !s.ok()) return report_error("sim", s.error());
+  if (const Status s = check_outputs(a); !s.ok()) return report_error("sim", s.error());
   auto estimates = parse_estimates(a.estimates);
-  if (!estimates.ok()) return fail(estimates.error());
+  if (!estimates.ok()) return report_error("sim", estimates.error());
   plan.options.estimates = *estimates;
-  if (const Status s = make_policies(a, plan); !s.ok()) return fail(s.error());
-  if (const Status s = make_settings(a, plan); !s.ok()) return fail(s.error());
+  if (const Status s = make_policies(a, plan); !s.ok()) return report_error("sim", s.error());
+  if (const Status s = make_settings(a, plan); !s.ok()) return report_error("sim", s.error());
   if (!a.explain.empty()) return explain(a, plan);
-  std::vector<Run> runs = list_runs(a, plan);
+  std::vector<PolicyRun> runs = list_runs(a, plan);
   execute_all(a, plan, runs);
   return show(a, plan, runs);
 }

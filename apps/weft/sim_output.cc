@@ -23,7 +23,7 @@ std::string with_spread(const RunGroup& group, double (*value)(const RunResult&)
   return fmt::format("{} ± {}", mean, three_digits(group.deviation(value)));
 }
 
-nlohmann::ordered_json run_json(const RunResult& run, double load) {
+nlohmann::ordered_json sim_run_json(const RunResult& run, double load) {
   nlohmann::ordered_json j;
   j["policy"] = run.policy;
   j["cluster"] = run.cluster;
@@ -199,7 +199,7 @@ std::string runs_json(const std::vector<RunResult>& runs, const std::vector<doub
   j["trace"] = trace.path;
   j["format"] = trace.format;
   j["runs"] = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < runs.size(); ++i) j["runs"].push_back(run_json(runs[i], loads[i]));
+  for (size_t i = 0; i < runs.size(); ++i) j["runs"].push_back(sim_run_json(runs[i], loads[i]));
   return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -19,11 +19,6 @@ struct TokenArguments {
   bool json = false;
 };
 
-int refuse(const Error& error, int code) {
-  fmt::print(stderr, "weft token: {}\n", error.text());
-  return code;
-}
-
 int code_of(const Error& error) {
   return error.kind == ErrorKind::kNotFound ? kExitBadInput : kExitNo;
 }
@@ -34,7 +29,7 @@ int create(const TokenArguments& a) {
   Json body = {{"role", a.role}, {"lasts_s", a.days * 24 * kHour}};
   if (!a.user.empty()) body["user"] = a.user;
   const auto made = client.ask("POST", "/v1/tokens", body);
-  if (!made.ok()) return refuse(made.error(), code_of(made.error()));
+  if (!made.ok()) return report_error("token", made.error(), code_of(made.error()));
   if (a.json) {
     fmt::print("{}\n", made->dump());
     return kExitDone;
@@ -53,7 +48,7 @@ std::string day(const Json& at) {
 int list(const TokenArguments& a) {
   DaemonClient client(a.store);
   const auto answer = client.ask("GET", "/v1/tokens");
-  if (!answer.ok()) return refuse(answer.error(), code_of(answer.error()));
+  if (!answer.ok()) return report_error("token", answer.error(), code_of(answer.error()));
   if (a.json) {
     fmt::print("{}\n", answer->dump());
     return kExitDone;
@@ -70,7 +65,7 @@ int list(const TokenArguments& a) {
 int revoke(const TokenArguments& a) {
   DaemonClient client(a.store);
   const auto answer = client.ask("DELETE", "/v1/tokens/" + in_path(a.id));
-  if (!answer.ok()) return refuse(answer.error(), kExitNo);
+  if (!answer.ok()) return report_error("token", answer.error(), kExitNo);
   if (a.json) fmt::print("{}\n", answer->dump());
   return kExitDone;
 }

@@ -31,7 +31,7 @@ std::vector<T> spaced(const std::vector<T>& all, std::size_t most) {
   return some;
 }
 
-std::string left_out(const Topology& topology, std::size_t drawn) {
+std::string left_out_note(const Topology& topology, std::size_t drawn) {
   const std::size_t all = topology.vertices.size();
   return drawn == all ? "" : fmt::format("{} of {} vertices are drawn", drawn, all);
 }
@@ -128,7 +128,7 @@ Layout tier_layout(const Topology& topology) {
     }
     y -= 150;
   }
-  layout.note = left_out(topology, layout.vertices.size());
+  layout.note = left_out_note(topology, layout.vertices.size());
   return layout;
 }
 
@@ -210,7 +210,7 @@ Layout grid_layout(const Topology& topology) {
     layout.height += 110;
   }
   sort_by_id(layout);
-  layout.note = left_out(topology, layout.vertices.size());
+  layout.note = left_out_note(topology, layout.vertices.size());
   return layout;
 }
 
@@ -249,7 +249,7 @@ Layout group_layout(const Topology& topology) {
     placed.named = names_of_tier[topology.vertices[placed.vertex].tier];
   }
   sort_by_id(layout);
-  layout.note = left_out(topology, layout.vertices.size());
+  layout.note = left_out_note(topology, layout.vertices.size());
   return layout;
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/quantity.h"
+#include "base/table.h"
 #include "topology_layout.h"
 
 namespace weft {
@@ -22,25 +23,10 @@ constexpr std::array<const char*, 4> kKindColors = {"#2f6fb2", "#7a9b3f", "#c257
 constexpr std::array<const char*, 6> kSpeedColors = {"#7b2d8e", "#b0413e", "#3a7d44",
                                                      "#2f6fb2", "#9a7d0a", "#777777"};
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-class Drawing {
+class TopologyDrawing {
  public:
-  explicit Drawing(const Topology& topology) : topology_(topology), layout_(lay_out(topology)) {
+  explicit TopologyDrawing(const Topology& topology)
+      : topology_(topology), layout_(lay_out(topology)) {
     for (const PlacedVertex& placed : layout_.vertices) at_[placed.vertex] = &placed;
     std::set<double, std::greater<>> speeds;
     for (const DirectedLink& link : topology.links) speeds.insert(link.bytes_per_s);
@@ -146,7 +132,7 @@ class Drawing {
       const std::string name = topology_.names.of(placed.vertex);
       out_ += "<g>";
       shape(vertex.kind, placed.x, placed.y);
-      out_ += fmt::format("<title>{}</title>", escaped(name));
+      out_ += fmt::format("<title>{}</title>", escaped_text(name));
       if (placed.named) label(placed, vertex.kind, name);
       out_ += "</g>\n";
     }
@@ -169,13 +155,13 @@ class Drawing {
     out_ += fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"#222\" stroke=\"white\" "
         "stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
-        x, y, anchor, escaped(name));
+        x, y, anchor, escaped_text(name));
   }
 
   void legend_at(double y) {
     const std::string note = layout_.note.empty() ? "" : " (" + layout_.note + ")";
     out_ += fmt::format("<text x=\"20\" y=\"{:.0f}\" font-size=\"13\">{}{}</text>\n", y + 14,
-                        escaped(topology_.facts.words), note);
+                        escaped_text(topology_.facts.words), note);
     double x = 30;
     for (std::size_t kind = 0; kind < kKindNames.size(); ++kind) {
       const bool used = std::any_of(
@@ -209,6 +195,6 @@ class Drawing {
 
 }  // namespace
 
-std::string topology_svg(const Topology& topology) { return Drawing(topology).text(); }
+std::string topology_svg(const Topology& topology) { return TopologyDrawing(topology).text(); }
 
 }  // namespace weft

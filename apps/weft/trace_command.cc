@@ -17,16 +17,11 @@ using runtime::JobSummary;
 using runtime::RankSummary;
 using runtime::Recording;
 
-struct TraceArguments {
+struct RecordingArguments {
   std::vector<std::string> files;
   std::string perfetto;
   bool json = false;
 };
-
-int complain(const Error& error) {
-  std::fputs(fmt::format("weft trace: {}\n", error.text()).c_str(), stderr);
-  return kExitBadInput;
-}
 
 Result<std::vector<Recording>> read_all(const std::vector<std::string>& files) {
   std::vector<Recording> recordings;
@@ -55,7 +50,7 @@ Result<std::vector<Recording>> read_all(const std::vector<std::string>& files) {
   return recordings;
 }
 
-void print_json(const JobSummary& job) {
+void print_summary_json(const JobSummary& job) {
   nlohmann::ordered_json json = {{"schema", 1}, {"verdict", job.verdict}};
   json["slowest_ratio"] = job.slowest_ratio;
   if (job.slowest >= 0) {
@@ -84,7 +79,7 @@ void print_json(const JobSummary& job) {
   std::fputs((json.dump(2) + "\n").c_str(), stdout);
 }
 
-void print_table(const JobSummary& job) {
+void print_summary_table(const JobSummary& job) {
   Table table({"rank", "steps", "operations", "failed", "MB", "seconds", "compute %", "wait %",
                "communicate %", "events", "lost"});
   for (const RankSummary& rank : job.ranks) {
@@ -102,22 +97,22 @@ void print_table(const JobSummary& job) {
   std::fputs((text + job.verdict + "\n").c_str(), stdout);
 }
 
-int run(const TraceArguments& a) {
+int show_recordings(const RecordingArguments& a) {
   const auto recordings = read_all(a.files);
-  if (!recordings.ok()) return complain(recordings.error());
+  if (!recordings.ok()) return report_error("trace", recordings.error());
   if (!a.perfetto.empty()) {
     const Status written = write_file_atomically(a.perfetto, runtime::perfetto_json(*recordings));
-    if (!written.ok()) return complain(written.error());
+    if (!written.ok()) return report_error("trace", written.error());
   }
   const JobSummary job = runtime::summarize(*recordings);
-  a.json ? print_json(job) : print_table(job);
+  a.json ? print_summary_json(job) : print_summary_table(job);
   return kExitDone;
 }
 
 }  // namespace
 
 Verb add_trace_command(CLI::App& app) {
-  const auto a = std::make_shared<TraceArguments>();  // shared by parser and runner
+  const auto a = std::make_shared<RecordingArguments>();  // shared by parser and runner
   CLI::App* verb = app.add_subcommand("trace", "where the time of recorded ranks went");
   verb->add_option("files", a->files, "recordings, one of each rank (WEFT_RECORD)")->required();
   verb->add_option("--perfetto", a->perfetto, "write trace events for ui.perfetto.dev");
@@ -127,7 +122,7 @@ Verb add_trace_command(CLI::App& app) {
       "way, waited for or not.\n"
       "example: WEFT_RECORD=/tmp/run weft launch -n 4 python3 train.py\n"
       "         weft trace /tmp/run.rank* --perfetto run.json");
-  return {verb, [a] { return run(*a); }};
+  return {verb, [a] { return show_recordings(*a); }};
 }
 
 }  // namespace weft

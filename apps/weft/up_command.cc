@@ -34,11 +34,6 @@ constexpr long kDownLooks = 6000;  // ten minutes
 std::atomic<bool> stop_now = false;
 void on_signal(int) { stop_now = true; }
 
-int refuse(const char* verb, const Error& error) {
-  fmt::print(stderr, "weft {}: {}\n", verb, error.text());
-  return kExitBadInput;
-}
-
 // This machine: its processors as slots.
 std::string this_machine() {
   return fmt::format("1x{}", std::max(1u, std::thread::hardware_concurrency()));
@@ -110,7 +105,7 @@ Status read_budgets(const UpArguments& a, live::DaemonOptions& options) {
 }
 
 int run_up(const UpArguments& a) {
-  if (const Status well = check_listening(a); !well.ok()) return refuse("up", well.error());
+  if (const Status well = check_listening(a); !well.ok()) return report_error("up", well.error());
   live::DaemonOptions options;
   options.listen = a.listen;
   options.agents_at = a.agents_at;
@@ -119,15 +114,16 @@ int run_up(const UpArguments& a) {
   options.store = a.store.empty() ? live::default_store() : a.store;
   const std::string asked = a.cluster.empty() ? this_machine() : a.cluster;
   auto cluster = read_cluster(asked);
-  if (!cluster.ok()) return refuse("up", cluster.error());
+  if (!cluster.ok()) return report_error("up", cluster.error());
   options.cluster = std::move(*cluster);
   const auto cluster_text = text_of(asked);
-  if (!cluster_text.ok()) return refuse("up", cluster_text.error());
+  if (!cluster_text.ok()) return report_error("up", cluster_text.error());
   options.cluster_text = *cluster_text;
   if (const Status chosen = choose_policy(a, options); !chosen.ok()) {
-    return refuse("up", chosen.error());
+    return report_error("up", chosen.error());
   }
-  if (const Status read = read_budgets(a, options); !read.ok()) return refuse("up", read.error());
+  if (const Status read = read_budgets(a, options); !read.ok())
+    return report_error("up", read.error());
   options.forecaster = std::make_shared<const SimForecaster>();
   options.program = WEFT_VERSION;
   options.lease_s = a.lease_s;
@@ -136,14 +132,15 @@ int run_up(const UpArguments& a) {
   if (!a.no_agents) {
     std::error_code failed;
     const auto own = std::filesystem::read_symlink("/proc/self/exe", failed);
-    if (failed) return refuse("up", {ErrorKind::kIo, "cannot find the program's own file", ""});
+    if (failed)
+      return report_error("up", {ErrorKind::kIo, "cannot find the program's own file", ""});
     options.agent_command = {own.string(), "agent"};
   }
   signal(SIGPIPE, SIG_IGN);
   for (const int number : {SIGTERM, SIGINT}) signal(number, on_signal);
   const std::string store = options.store;
   auto daemon = live::Daemon::start(std::move(options));
-  if (!daemon.ok()) return refuse("up", daemon.error());
+  if (!daemon.ok()) return report_error("up", daemon.error());
   fmt::print("weft: up (term {}, {} jobs known, {} policy) at {}\n", (*daemon)->term(),
              (*daemon)->jobs(), (*daemon)->policy_name(), live::socket_of(store));
   if (const std::string url = (*daemon)->url(); !url.empty()) {
@@ -155,7 +152,7 @@ int run_up(const UpArguments& a) {
   }
   std::fflush(stdout);
   const Status ended = (*daemon)->wait(stop_now);
-  if (!ended.ok()) return refuse("up", ended.error());
+  if (!ended.ok()) return report_error("up", ended.error());
   if (!stop_now) (*daemon)->stop_agents();  // `weft down`: not only the daemon
   fmt::print("weft: {}\n", stop_now ? "ended; agents and ranks go on" : "down");
   return kExitDone;
@@ -164,7 +161,7 @@ int run_up(const UpArguments& a) {
 int run_down(const std::string& store, bool now) {
   DaemonClient client(store);
   const auto reply = client.ask("POST", now ? "/v1/down?now=1" : "/v1/down");
-  if (!reply.ok()) return refuse("down", reply.error());
+  if (!reply.ok()) return report_error("down", reply.error());
   // It is down when it answers no more, which may take the longest grace of a job.
   if (live::poll_until([&] { return !client.ask("GET", "/v1/status").ok(); }, kDownLooks)) {
     return kExitDone;

@@ -22,11 +22,6 @@ struct UsageArguments {
   bool json = false;
 };
 
-int refuse(const char* verb, const Error& error) {
-  fmt::print(stderr, "weft {}: {}\n", verb, error.text());
-  return kExitBadInput;
-}
-
 // 90, 90s, 30m, 12h, 7d or 2w, in seconds.
 std::optional<std::uint64_t> duration_of(const std::string& text) {
   std::size_t used = 0;
@@ -112,18 +107,18 @@ int run_usage(const UsageArguments& a) {
   if (!a.since.empty()) {
     const auto last = duration_of(a.since);
     if (!last) {
-      return refuse("usage",
-                    {ErrorKind::kInvalidInput, fmt::format("--since '{}' is no duration", a.since),
-                     "write 90s, 30m, 12h, 7d or 2w: so far back"});
+      return report_error(
+          "usage", {ErrorKind::kInvalidInput, fmt::format("--since '{}' is no duration", a.since),
+                    "write 90s, 30m, 12h, 7d or 2w: so far back"});
     }
     target += fmt::format("last={}&", *last);
   }
   if (!a.user.empty()) target += "user=" + in_path(a.user);
   DaemonClient client(a.store);
   auto answer = client.ask("GET", target);
-  if (!answer.ok()) return refuse("usage", answer.error());
+  if (!answer.ok()) return report_error("usage", answer.error());
   const auto over = over_budget(a, *answer);
-  if (!over.ok()) return refuse("usage", over.error());
+  if (!over.ok()) return report_error("usage", over.error());
   if (a.json) {
     (*answer)["over_budget"] = *over;
     fmt::print("{}\n", answer->dump());
@@ -142,7 +137,7 @@ struct TopArguments {
   bool json = false, once = false;
 };
 
-std::string cell(const Json& value) {
+std::string amount_cell(const Json& value) {
   return value.is_number() && value.get<double>() != 0 ? fmt::format("{:.4g}", value.get<double>())
                                                        : "-";
 }
@@ -158,8 +153,8 @@ std::string picture(const Json& all) {
     const std::string state = node.at("drained")      ? "drained"
                               : node.at("in_service") ? "in service"
                                                       : "out of service";
-    nodes.row({node.at("node"), node.at("type"), cell(node.at("devices")),
-               cell(node.at("devices_used")), state, node.at("why")});
+    nodes.row({node.at("node"), node.at("type"), amount_cell(node.at("devices")),
+               amount_cell(node.at("devices_used")), state, node.at("why")});
   }
   text += fmt::format("{} policy, term {}, {} decisions (last {:.1f} ms, worst {:.1f} ms)\n",
                       status.at("policy").get<std::string>(), status.at("term").get<int>(),
@@ -171,8 +166,9 @@ std::string picture(const Json& all) {
       {"uuid", "job", "user", "queue", "state", "devices", "step", "loss", "steps/s", "why"});
   for (const Json& job : all.at("jobs")) {
     jobs.row({job.at("uuid").get<std::string>().substr(0, 8), job.at("name"), job.at("user"),
-              job.at("queue"), job.at("state"), cell(job.at("devices")), cell(job.at("step")),
-              cell(job.at("loss")), cell(job.at("rate")), job.at("why")});
+              job.at("queue"), job.at("state"), amount_cell(job.at("devices")),
+              amount_cell(job.at("step")), amount_cell(job.at("loss")), amount_cell(job.at("rate")),
+              job.at("why")});
   }
   return text + jobs.text();
 }
@@ -196,7 +192,7 @@ int run_top(const TopArguments& a) {
     if (asked++ % 10 != 0) return false;
     const auto all = look(client);
     if (!all.ok()) {
-      code = refuse("top", all.error());
+      code = report_error("top", all.error());
       return true;
     }
     if (terminal && !a.once && !a.json) fmt::print("\033[H\033[2J");

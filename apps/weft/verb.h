@@ -3,6 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+
+#include "base/result.h"
 
 namespace weft {
 
@@ -13,5 +16,8 @@ struct Verb {
   CLI::App* app = nullptr;
   std::function<int()> run;  // returns the exit code
 };
+
+// Prints `weft VERB: ERROR` to stderr and returns the exit code `code`.
+int report_error(const std::string& verb, const Error& error, int code = kExitBadInput);
 
 }  // namespace weft

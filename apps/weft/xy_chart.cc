@@ -10,12 +10,12 @@
 namespace weft {
 namespace {
 
-constexpr double kLeft = 90, kTop = 66, kRight = 30, kBottom = 50;
+constexpr double kXyLeft = 90, kXyTop = 66, kXyRight = 30, kXyBottom = 50;
 constexpr int kTicks = 4;
 
-class Drawing {
+class XyDrawing {
  public:
-  explicit Drawing(const XyChart& chart) : chart_(chart) {
+  explicit XyDrawing(const XyChart& chart) : chart_(chart) {
     bool first = true;
     for (const ChartSeries& series : chart.series) {
       for (const ChartPoint& p : series.points) {
@@ -38,7 +38,7 @@ class Drawing {
         "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
         "<text x=\"{2}\" y=\"20\" font-size=\"13\" font-weight=\"bold\">{3}</text>\n"
         "<text x=\"{2}\" y=\"36\" fill=\"#555\">{4}</text>\n",
-        chart_.width, chart_.height, kLeft, escaped_text(chart_.title),
+        chart_.width, chart_.height, kXyLeft, escaped_text(chart_.title),
         escaped_text(chart_.below_title));
     text += legend() + ticks();
     for (const ChartSeries& series : chart_.series) text += draw(series);
@@ -47,12 +47,12 @@ class Drawing {
 
  private:
   double x(double value) const {
-    return kLeft +
-           (chart_.width - kLeft - kRight) * (value - low_x_) / std::max(high_x_ - low_x_, 1e-12);
+    return kXyLeft + (chart_.width - kXyLeft - kXyRight) * (value - low_x_) /
+                         std::max(high_x_ - low_x_, 1e-12);
   }
   double y(double value) const {
-    return kTop +
-           (chart_.height - kTop - kBottom) * (high_y_ - value) / std::max(high_y_ - low_y_, 1e-12);
+    return kXyTop + (chart_.height - kXyTop - kXyBottom) * (high_y_ - value) /
+                        std::max(high_y_ - low_y_, 1e-12);
   }
 
   // Round numbers from low to high, about kTicks of them.
@@ -73,12 +73,12 @@ class Drawing {
 
   std::string ticks() const {
     std::string text;
-    const double bottom = chart_.height - kBottom;
+    const double bottom = chart_.height - kXyBottom;
     for (const double at : round_numbers(low_y_, high_y_)) {
       text += fmt::format(
           "<line x1=\"{0}\" y1=\"{1:.1f}\" x2=\"{2}\" y2=\"{1:.1f}\" stroke=\"#e4e4e0\"/>\n"
           "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\" fill=\"#555\">{5:.6g}</text>\n",
-          kLeft, y(at), chart_.width - kRight, kLeft - 8, y(at) + 4, at);
+          kXyLeft, y(at), chart_.width - kXyRight, kXyLeft - 8, y(at) + 4, at);
     }
     for (const double at : round_numbers(low_x_, high_x_)) {
       text += fmt::format(
@@ -88,19 +88,19 @@ class Drawing {
     return text + fmt::format(
                       "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#555\">{}</text>\n"
                       "<text x=\"{}\" y=\"{}\" fill=\"#555\">{}</text>\n",
-                      chart_.width - kRight, bottom + 34, escaped_text(chart_.x_name), 8, kTop - 12,
-                      escaped_text(chart_.y_name));
+                      chart_.width - kXyRight, bottom + 34, escaped_text(chart_.x_name), 8,
+                      kXyTop - 12, escaped_text(chart_.y_name));
   }
 
   std::string legend() const {
     std::string text;
-    double at = kLeft + 110;
+    double at = kXyLeft + 110;
     for (const ChartSeries& series : chart_.series) {
       if (series.name.empty()) continue;
       text += fmt::format(
           "<rect x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>"
           "<text x=\"{}\" y=\"{}\">{}</text>\n",
-          at, kTop - 21, series.color, at + 14, kTop - 12, escaped_text(series.name));
+          at, kXyTop - 21, series.color, at + 14, kXyTop - 12, escaped_text(series.name));
       at += 34 + 6.2 * static_cast<double>(series.name.size());
     }
     return text;
@@ -139,6 +139,6 @@ class Drawing {
 
 }  // namespace
 
-std::string xy_svg(const XyChart& chart) { return Drawing(chart).svg(); }
+std::string xy_svg(const XyChart& chart) { return XyDrawing(chart).svg(); }
 
 }  // namespace weft

@@ -11,6 +11,7 @@ using Bytes = std::int64_t;
 
 inline constexpr Seconds kNever = std::numeric_limits<double>::infinity();
 inline constexpr double kHour = 3600.0;
+inline constexpr double kDay = 24 * kHour;
 inline constexpr Bytes kGiB = Bytes{1} << 30;
 
 // Dense indices, given in order of appearance.

@@ -18,7 +18,7 @@ Dial dial_of(const Circle& circle, Seconds perimeter) {
   Dial dial{};
   const Seconds step = perimeter / kAngles;
   for (Seconds turn = 0; turn < perimeter * (1 - 1e-9); turn += circle.period) {
-    for (const Phase& phase : circle.phases) {
+    for (const TrafficPhase& phase : circle.phases) {
       const double from = (turn + phase.from) / step, until = (turn + phase.until) / step;
       for (auto angle = static_cast<std::int64_t>(from); double(angle) < until; ++angle) {
         const double share = std::min(until, double(angle) + 1) - std::max(from, double(angle));

@@ -19,7 +19,7 @@ struct Shift {
 };
 
 // What a job asks of a link during a part of its period.
-struct Phase {
+struct TrafficPhase {
   Seconds from = 0, until = 0;  // 0 <= from < until <= period
   double bytes_per_s = 0;
 };
@@ -27,7 +27,7 @@ struct Phase {
 // A period rolled up: what recurs.
 struct Circle {
   Seconds period = 0;
-  std::vector<Phase> phases;
+  std::vector<TrafficPhase> phases;
 };
 
 // One perimeter for circles of different periods: circle i goes round `turns[i]` times, each turn

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/units.h"
 #include "runtime/group.h"
 
 namespace weft::runtime {
@@ -60,7 +61,6 @@ Result<GroupOptions> GroupOptions::from_environment() {
   GroupOptions options;
   Reader reader;
   constexpr int kMostRanks = 4096;
-  constexpr double kDay = 86400;
   for (const char* name : {"RANK", "WORLD_SIZE", "WEFT_STORE", "WEFT_SECRET_FILE"}) {
     if (!variable(name)) {
       reader.complain(fmt::format("the environment variable {} is not set", name));

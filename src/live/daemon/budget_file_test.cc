@@ -8,8 +8,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Seconds kDay = 24 * kHour;
-
 TEST(BudgetFile, SaysWhoMaySpendWhatAndWhen) {
   const auto table = parse_budgets(
       "users:\n  ann: {cost: 12.5}\n  bob: {device_hours: 50, period: 7d, action: hold}\n"

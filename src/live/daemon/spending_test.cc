@@ -8,13 +8,12 @@ namespace {
 using Kind = Spending::Kind;
 
 constexpr double kNovember = 1'793'491'200;  // 2026-11-01, UTC
-constexpr Seconds kDay = 24 * kHour;
 
 // One node of four devices that cost 2 an hour each; jobs 0 and 1 are ann's in `a`, others bob's in
 // `b`.
-class Tale {
+class SpendingHistory {
  public:
-  explicit Tale(const std::string& budgets)
+  explicit SpendingHistory(const std::string& budgets)
       : spending(cluster, parse_budgets(budgets, "b.yaml").value(), [](JobId job) {
           return std::optional(job < 2 ? std::pair<std::string, std::string>{"ann", "a"}
                                        : std::pair<std::string, std::string>{"bob", "b"});
@@ -51,7 +50,7 @@ class Tale {
 };
 
 TEST(Spending, CountsWhatRunsAndWhatHasEndedOnce) {
-  Tale tale("users: {ann: {cost: 10}}\nqueues: {a: {device_hours: 4}, b: {cost: 1}}");
+  SpendingHistory tale("users: {ann: {cost: 10}}\nqueues: {a: {device_hours: 4}, b: {cost: 1}}");
   tale.start(0, 0, 1);
   EXPECT_DOUBLE_EQ(tale.look(kHour, Kind::kUser, "ann").spent.cost, 2);
   EXPECT_FALSE(tale.look(kHour, Kind::kQueue, "a").is_over());
@@ -83,7 +82,8 @@ TEST(Spending, BeginsAnewWithEachPeriod) {
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
-    Tale tale(std::string("users: {ann: {device_hours: 1, period: ") + row.period + "}}");
+    SpendingHistory tale(std::string("users: {ann: {device_hours: 1, period: ") + row.period +
+                         "}}");
     tale.start(0, 0, 1);
     tale.look(9 * kHour, Kind::kUser, "ann");
     const Spending::Account& ann = tale.look(row.at, Kind::kUser, "ann");
@@ -94,9 +94,9 @@ TEST(Spending, BeginsAnewWithEachPeriod) {
 
 TEST(Spending, KnowsTheSameFromTheWholeJournalAtOnce) {
   const char* const budgets = "users: {\"*\": {cost: 1, period: 1d}}";
-  Tale often(budgets), once(budgets);
+  SpendingHistory often(budgets), once(budgets);
   for (int hour = 0; hour < 60; ++hour) {
-    for (Tale* tale : {&often, &once}) {
+    for (SpendingHistory* tale : {&often, &once}) {
       if (hour % 7 == 0) tale->start(hour * kHour, static_cast<JobId>(hour % 3), 1);
       if (hour % 7 == 5) tale->finish(hour * kHour, static_cast<JobId>((hour - 5) % 3));
     }

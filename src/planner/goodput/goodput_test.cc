@@ -13,8 +13,6 @@
 namespace weft::planner {
 namespace {
 
-constexpr double kHour = 3600, kDay = 24 * kHour;
-
 // 16,384 devices in 2,048 nodes of eight: 419 unexpected stops in 54 days (Llama Team, "The Llama 3
 // herd of models", 2024).
 GoodputCase llama3() {
