@@ -1,24 +1,22 @@
 #include "live/http/client.h"
 
-#include <utility>  // before Asio, which forgets it
-
 #include <fmt/core.h>
 #include <openssl/ssl.h>
 
-#include <boost/asio/connect.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/ssl.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
-#include <variant>
+#include <utility>
 
-#include "live/http/milliseconds.h"
+#include "live/http/stream.h"
 
 namespace weft::live {
 namespace {
@@ -29,10 +27,6 @@ namespace http = beast::http;
 using Local = asio::local::stream_protocol;
 using Tcp = asio::ip::tcp;
 using Code = beast::error_code;
-using LocalStream = beast::basic_stream<Local>;
-using TcpStream = beast::basic_stream<Tcp>;
-using TlsStream = beast::ssl_stream<TcpStream>;
-
 constexpr std::uint64_t kMostBody = std::uint64_t{1} << 30;
 
 }  // namespace
@@ -40,7 +34,7 @@ constexpr std::uint64_t kMostBody = std::uint64_t{1} << 30;
 struct HttpClient::Inside {
   asio::io_context context;
   std::optional<asio::ssl::context> tls;
-  std::variant<std::monostate, LocalStream, TcpStream, TlsStream> stream;
+  HttpStream stream{context};
   beast::flat_buffer buffer;
 
   // The time limit of a stream holds for asynchronous calls only: everything is one.
@@ -48,35 +42,33 @@ struct HttpClient::Inside {
     context.restart();
     context.run();
   }
-  template <typename Do>
-  auto with_stream(Do act) {
-    if (auto* local = std::get_if<LocalStream>(&stream)) return act(*local);
-    if (auto* tls_stream = std::get_if<TlsStream>(&stream)) return act(*tls_stream);
-    return act(std::get<TcpStream>(stream));
-  }
-  void expire(Seconds s) {
-    with_stream([&](auto& it) { beast::get_lowest_layer(it).expires_after(milliseconds(s)); });
-  }
-  Code connect_tcp(TcpStream& to, const Endpoint& at, Seconds timeout_s) {
+  Code connect_tcp(const Endpoint& at, Seconds timeout_s) {
     Code failed;
     Tcp::resolver resolver(context);
     const auto found = resolver.resolve(at.host, at.port, failed);
     if (failed) return failed;
-    to.expires_after(milliseconds(timeout_s));
-    to.async_connect(found, [&](Code why, const Tcp::endpoint&) { failed = why; });
-    run();
-    Code ignored;
-    if (!failed) to.socket().set_option(Tcp::no_delay(true), ignored);
+    stream.expire(timeout_s);
+    failed = asio::error::host_not_found;
+    for (const auto& place : found) {
+      stream.async_connect(place.endpoint(), [&](Code why) { failed = why; });
+      run();
+      if (!failed || failed == beast::error::timeout) break;
+      Code ignored;
+      stream.socket().close(ignored);  // the next address may be of another family
+    }
+    Code not_set;
+    if (!failed) stream.socket().set_option(Tcp::no_delay(true), not_set);
     return failed;
   }
   // Believes a host only if a certificate says that it is it.
-  Code shake_hands(TlsStream& with, const Endpoint& at) {
+  Code shake_hands(const Endpoint& at) {
     Code failed;
-    with.set_verify_mode(asio::ssl::verify_peer, failed);
-    if (!failed) with.set_verify_callback(asio::ssl::host_name_verification(at.host), failed);
+    tls->set_verify_mode(asio::ssl::verify_peer, failed);
+    if (!failed) tls->set_verify_callback(asio::ssl::host_name_verification(at.host), failed);
     if (failed) return failed;
-    SSL_set_tlsext_host_name(with.native_handle(), at.host.c_str());
-    with.async_handshake(asio::ssl::stream_base::client, [&](Code why) { failed = why; });
+    stream.use_tls(*tls);
+    SSL_set_tlsext_host_name(stream.tls_handle(), at.host.c_str());
+    stream.async_handshake(asio::ssl::stream_base::client, [&](Code why) { failed = why; });
     run();
     return failed;
   }
@@ -104,10 +96,9 @@ Status HttpClient::connect(Seconds timeout_s) {
     if (endpoint_.socket_path.size() >= sizeof(sockaddr_un::sun_path)) {
       return unreachable("a socket's path is not that long");
     }
-    auto& local = in.stream.emplace<LocalStream>(in.context);
-    local.socket().connect(Local::endpoint(endpoint_.socket_path), failed);
+    in.stream.socket().connect(Local::endpoint(endpoint_.socket_path), failed);
   } else if (!endpoint_.tls) {
-    failed = in.connect_tcp(in.stream.emplace<TcpStream>(in.context), endpoint_, timeout_s);
+    failed = in.connect_tcp(endpoint_, timeout_s);
   } else {
     in.tls.emplace(asio::ssl::context::tls_client);
     if (endpoint_.ca_file.empty()) {
@@ -116,9 +107,8 @@ Status HttpClient::connect(Seconds timeout_s) {
       in.tls->load_verify_file(endpoint_.ca_file, failed);
     }
     if (failed) return unreachable(fmt::format("{}: {}", endpoint_.ca_file, failed.message()));
-    auto& tls = in.stream.emplace<TlsStream>(in.context, *in.tls);
-    failed = in.connect_tcp(beast::get_lowest_layer(tls), endpoint_, timeout_s);
-    if (!failed) failed = in.shake_hands(tls, endpoint_);
+    failed = in.connect_tcp(endpoint_, timeout_s);
+    if (!failed) failed = in.shake_hands(endpoint_);
   }
   if (failed) return unreachable(failed.message());
   return {};
@@ -157,17 +147,15 @@ Result<HttpReply> HttpClient::ask(const std::string& method, const std::string& 
   http::response_parser<http::string_body> parser;
   parser.body_limit(kMostBody);
   Code failed;
-  in.expire(timeout_s);
-  in.with_stream([&](auto& stream) {
-    http::async_write(stream, request, [&](Code why, std::size_t) {
-      if (!may_be_answered(why)) {
-        failed = why;
-        return;
-      }
-      http::async_read(stream, in.buffer, parser, [&](Code then, std::size_t) { failed = then; });
-    });
-    in.run();
+  in.stream.expire(timeout_s);
+  http::async_write(in.stream, request, [&](Code why, std::size_t) {
+    if (!may_be_answered(why)) {
+      failed = why;
+      return;
+    }
+    http::async_read(in.stream, in.buffer, parser, [&](Code then, std::size_t) { failed = then; });
   });
+  in.run();
   if (failed) {
     const Error error = unreachable(failed.message());
     return kept && method == "GET" ? ask(method, target, body, timeout_s)
@@ -190,28 +178,26 @@ Result<HttpReply> HttpClient::follow(const std::string& method, const std::strin
   http::response_parser<http::string_body> parser;
   parser.body_limit(std::numeric_limits<std::uint64_t>::max());
   Code failed;
-  in.expire(silence_s);
-  in.with_stream([&](auto& stream) {
-    http::async_write(stream, request, [&](Code why, std::size_t) {
-      failed = why;
-      if (may_be_answered(why)) {
-        http::async_read_header(stream, in.buffer, parser,
-                                [&](Code then, std::size_t) { failed = then; });
-      }
-    });
-    in.run();
-    const bool whole = !failed && parser.get().result_int() >= 400;
-    bool wanted = true;
-    while (!failed && wanted && !parser.is_done()) {
-      in.expire(silence_s);
-      http::async_read_some(stream, in.buffer, parser,
-                            [&](Code why, std::size_t) { failed = why; });
-      in.run();
-      if (whole || parser.get().body().empty()) continue;
-      wanted = each(parser.get().body());
-      parser.get().body().clear();
+  in.stream.expire(silence_s);
+  http::async_write(in.stream, request, [&](Code why, std::size_t) {
+    failed = why;
+    if (may_be_answered(why)) {
+      http::async_read_header(in.stream, in.buffer, parser,
+                              [&](Code then, std::size_t) { failed = then; });
     }
   });
+  in.run();
+  const bool whole = !failed && parser.get().result_int() >= 400;
+  bool wanted = true;
+  while (!failed && wanted && !parser.is_done()) {
+    in.stream.expire(silence_s);
+    http::async_read_some(in.stream, in.buffer, parser,
+                          [&](Code why, std::size_t) { failed = why; });
+    in.run();
+    if (whole || parser.get().body().empty()) continue;
+    wanted = each(parser.get().body());
+    parser.get().body().clear();
+  }
   if (failed) return unreachable(failed.message());
   HttpReply reply{static_cast<int>(parser.get().result_int()), parser.get().body()};
   inside_.reset();

@@ -1,7 +1,5 @@
 #include "live/http/server.h"
 
-#include <utility>  // before Asio, which forgets it
-
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,10 +7,14 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/strand.hpp>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "live/http/session.h"
+#include "live/http/stream.h"
 
 namespace weft::live {
 namespace {
@@ -21,8 +23,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 using Local = asio::local::stream_protocol;
 using Tcp = asio::ip::tcp;
-using LocalStream = beast::basic_stream<Local>;
-using TcpStream = beast::basic_stream<Tcp>;
+using Socket = HttpStream::Plain::socket_type;
 
 constexpr int kThreads = 2;
 
@@ -90,17 +91,16 @@ struct HttpServer::Inside {
         tcp(context) {}
 
   void accept_local() {
-    local.async_accept(asio::make_strand(context), [this](beast::error_code failed,
-                                                          Local::socket socket) {
-      if (failed == asio::error::operation_aborted) return;
-      if (!failed && local_share->open < limits.connections) {
-        if (auto peer = caller_at(socket.native_handle())) {
-          std::make_shared<Session<LocalStream>>(LocalStream(std::move(socket)), local_share, peer)
-              ->begin();
-        }
-      }
-      accept_local();
-    });
+    local.async_accept(
+        asio::make_strand(context), [this](beast::error_code failed, Local::socket socket) {
+          if (failed == asio::error::operation_aborted) return;
+          if (!failed && local_share->open < limits.connections) {
+            if (auto peer = caller_at(socket.native_handle())) {
+              begin_session(HttpStream(Socket(std::move(socket))), local_share, peer);
+            }
+          }
+          accept_local();
+        });
   }
   void accept_tcp() {
     tcp.async_accept(asio::make_strand(context),
@@ -114,15 +114,9 @@ struct HttpServer::Inside {
   void welcome(Tcp::socket socket) {
     beast::error_code ignored;
     socket.set_option(Tcp::no_delay(true), ignored);
-    if (tls == nullptr) {
-      std::make_shared<Session<TcpStream>>(TcpStream(std::move(socket)), tcp_share, std::nullopt)
-          ->begin();
-    } else {
-      using Stream = beast::ssl_stream<TcpStream>;
-      std::make_shared<Session<Stream>>(Stream(TcpStream(std::move(socket)), *tls), tcp_share,
-                                        std::nullopt)
-          ->begin();
-    }
+    HttpStream stream(Socket(std::move(socket)));
+    if (tls != nullptr) stream.use_tls(*tls);
+    begin_session(std::move(stream), tcp_share, std::nullopt);
   }
 
   HttpLimits limits;
