@@ -39,6 +39,12 @@ function(weft_app)
     room_unity(weft_app ${sources})
     include(cmake/Embed.cmake)
     embed_text(weft_app "${dir}/report_page.html" report_page)
+    if(WEFT_HOUSE_CHECKS)
+      file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${dir}/*.h")
+      room_alone_test(app "${view}" SOURCES ${sources} HEADERS ${headers} LINKS weft_app
+                      PARSED_BEFORE nlohmann/json.hpp CLI/CLI.hpp)
+      target_compile_definitions(app_alone PRIVATE WEFT_VERSION="${PROJECT_VERSION}")
+    endif()
     set(libraries weft_app ${libraries})
     outside_in_soak(weft_app)
   endif()
@@ -187,7 +193,7 @@ function(weft_benchmarks)
     set_target_properties(bench_${name} PROPERTIES
       OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
       target_compile_definitions(bench_${name} PRIVATE
-      WEFT_SHARED_DATA="${CMAKE_SOURCE_DIR}/../shared/data" WEFT_BINARY="$<TARGET_FILE:weft>")
+      WEFT_SHARED_DATA="${WEFT_DATA}" WEFT_BINARY="$<TARGET_FILE:weft>")
     target_link_libraries(bench_${name} PRIVATE ${libraries} benchmark::benchmark
                                                 nlohmann_json::nlohmann_json)
     room_flags(bench_${name} "${view}")

@@ -16,11 +16,14 @@ namespace weft {
 inline std::string fixture(const std::string& name) {
   return std::string(WEFT_FIXTURES) + "/" + name;
 }
+inline std::string example_file(const std::string& name) {
+  return std::string(WEFT_EXAMPLES) + "/" + name;
+}
 inline std::string shared_jobs(const std::string& name) {
   return std::string(WEFT_SHARED_DATA) + "/jobs/" + name;
 }
 #define SKIP_WITHOUT_FILE(path) \
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "not on this machine: " << (path)
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << (path) << " is not here; see docs/data.md"
 
 inline std::string slurp(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

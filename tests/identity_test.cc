@@ -37,6 +37,27 @@ struct Figure {
   double tolerance_s;
 };
 
+// What the project carries: no clone can skip it.
+TEST(Identity, EveryCarriedPhillyJobStartsAndEndsAsInTiresias) {
+  const std::string path = example_file("traces/philly-1000.csv");
+  Result<Trace> trace = read_trace(path, testing_cluster("16x8"), {});
+  ASSERT_TRUE(trace.ok()) << trace.error().text();
+  const RunResult result = replay(path, "16x8", "fifo", "first-fit");
+  const std::string text = slurp(fixture("traces/philly_1000_fifo.csv"));
+  DelimitedScanner scanner(text, {',', true, '#'});
+  ASSERT_TRUE(scanner.next());
+  std::size_t count = 0;
+  for (; scanner.next(); ++count) {
+    const auto fields = scanner.fields();
+    ASSERT_LT(count, result.records.size());
+    ASSERT_EQ(trace->jobs[count].submission->name, fields[0]);
+    EXPECT_EQ(result.records[count].first_start, *parse_number(fields[1])) << "job " << fields[0];
+    EXPECT_EQ(result.records[count].end, *parse_number(fields[2])) << "job " << fields[0];
+  }
+  EXPECT_EQ(count, 1000u);
+  EXPECT_NEAR(result.jct_s.mean, 6213.998, 0.0005);
+}
+
 TEST(Identity, PublishedMeanCompletionTimes) {
   const std::vector<Figure> table = {
       {"philly-1000.csv", "16x8", "fifo", "first-fit", 6213.998, 0.01},

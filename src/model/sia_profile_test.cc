@@ -89,7 +89,7 @@ TEST(SiaProfile, RefusesAFolderThatIsNoProfile) {
 
 TEST(SiaProfile, ReadsTheArtifact) {
   const std::string traces = std::string(WEFT_SHARED_DATA) + "/jobs/sia-artifact/traces/";
-  if (!is_folder(traces)) GTEST_SKIP() << traces << " is not on this machine";
+  if (!is_folder(traces)) GTEST_SKIP() << traces << " is not here; see docs/data.md";
   for (const char* model :
        {"bert", "cifar10", "deepspeech2", "gpt_pmp", "imagenet", "ncf", "yolov3"}) {
     SCOPED_TRACE(model);

@@ -14,7 +14,7 @@ namespace {
 TEST(Oracle, EverySavedPointIsReproduced) {
   const auto text =
       read_file(std::string(WEFT_SHARED_DATA) + "/planner/pipeline_oracle.json", 1 << 20);
-  if (!text.ok()) GTEST_SKIP() << "no saved points here: " << text.error().what;
+  if (!text.ok()) GTEST_SKIP() << text.error().what << "; see docs/data.md";
   const auto points = nlohmann::json::parse(*text);
   ASSERT_EQ(points.size(), 5u);
   for (const auto& point : points) {

@@ -18,7 +18,7 @@ inline std::string planner_data(const std::string& name) {
   return std::string(WEFT_SHARED_DATA) + "/planner/" + name;
 }
 #define SKIP_WITHOUT_DATA(path) \
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "not on this machine: " << (path)
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << (path) << " is not here; see docs/data.md"
 
 inline Transformer model_named(const char* name) { return *find_transformer(name); }
 inline Machines a100() { return *find_machines("a100-80", ""); }

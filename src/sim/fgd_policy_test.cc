@@ -97,7 +97,7 @@ TEST(FgdPolicy, StrandsLessThanBestFitOnRandomTraces) {
 
 TEST(FgdPolicy, StrandsLessThanBestFitOnAlibabasPods) {
   const std::string folder = std::string(WEFT_SHARED_DATA) + "/jobs/alibaba-2023/";
-  if (!is_folder(folder)) GTEST_SKIP() << "needs " << folder;
+  if (!is_folder(folder)) GTEST_SKIP() << folder << " is not here; see docs/data.md";
   const Result<Cluster> cluster = read_cluster(folder + "openb_node_list_gpu_node.csv");
   ASSERT_TRUE(cluster.ok()) << cluster.error().text();
   const Result<Trace> trace = read_trace(folder + "openb_pod_list_default.csv", *cluster, {});

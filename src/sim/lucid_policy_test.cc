@@ -119,7 +119,7 @@ TEST(LucidPolicy, ProfilingSurvivesDelayLossRefusalAndFailures) {
 
 TEST(LucidPolicy, BeatsItsPeerOnThePhillyTraceWithProfilingNodes) {
   const std::string jobs = std::string(WEFT_SHARED_DATA) + "/jobs/";
-  if (!is_folder(jobs)) GTEST_SKIP() << "needs " << jobs;
+  if (!is_folder(jobs)) GTEST_SKIP() << jobs << " is not here; see docs/data.md";
   const Cluster cluster = testing_cluster("gpu:14x8,profile:2x8");
   TraceOptions options;
   options.profiles = jobs + "lucid";
@@ -132,7 +132,7 @@ TEST(LucidPolicy, BeatsItsPeerOnThePhillyTraceWithProfilingNodes) {
 
 TEST(LucidPolicy, BeatsItsPeerOnThePhillyTrace) {
   const std::string jobs = std::string(WEFT_SHARED_DATA) + "/jobs/";
-  if (!is_folder(jobs)) GTEST_SKIP() << "needs " << jobs;
+  if (!is_folder(jobs)) GTEST_SKIP() << jobs << " is not here; see docs/data.md";
   const Cluster cluster = testing_cluster("16x8");
   TraceOptions options;
   options.profiles = jobs + "lucid";

@@ -20,7 +20,7 @@ struct Known {
 };
 
 TEST(FacebookTrace, MeansAreAsKnownAndAboveTheBound) {
-  if (!is_file(kTrace)) GTEST_SKIP() << kTrace << " is not at hand";
+  if (!is_file(kTrace)) GTEST_SKIP() << kTrace << " is not here; see docs/data.md";
   const auto trace = read_coflow_trace(kTrace);
   ASSERT_TRUE(trace.ok());
   const Seconds bound = mean_time_bound(*trace, CoflowOptions{}.bytes_per_s);
@@ -53,7 +53,7 @@ TEST(FacebookTrace, CoflowsimsLinesComeOutUnderItsRules) {
   const Lines table[] = {{"aalo", "DARK", 526}, {"sebf", "SEBF", 500}};
   for (const Lines& row : table) {
     const std::string lines = kFolder + "coflowsim-" + row.file + "-percoflow.txt";
-    if (!is_file(kTrace) || !is_file(lines)) GTEST_SKIP() << lines << " is not at hand";
+    if (!is_file(kTrace) || !is_file(lines)) GTEST_SKIP() << lines << " is not here; see docs/data.md";
     const auto trace = read_coflow_trace(kTrace);
     ASSERT_TRUE(trace.ok());
     const CoflowRun run = run_like_coflowsim(*trace, row.policy);

@@ -21,7 +21,7 @@ inline std::string shared_data(const std::string& name) {
   return std::string(WEFT_SHARED_DATA) + "/jobs/" + name;
 }
 #define SKIP_WITHOUT(path) \
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "not on this machine: " << (path)
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << (path) << " is not here; see docs/data.md"
 
 inline std::string fixture_text(const std::string& name) {
   Result<std::string> text = read_file(fixture(name), 1 << 20);
