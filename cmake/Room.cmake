@@ -8,8 +8,9 @@
 #      A header of any other room is "No such file". Views are not inherited.
 #   3. With WEFT_HOUSE_CHECKS, each room is linked as a shared library against the rooms it sees and
 #      nothing else. A symbol smuggled in by a forward declaration is an undefined reference.
-#   4. With WEFT_HOUSE_CHECKS, every header compiles alone: by itself, or as the first line of a
-#      source of the room.
+#   4. With WEFT_HOUSE_CHECKS, every source and every header compiles alone, which a build that
+#      compiles several sources at a time (WEFT_UNITY) would not show. Standard headers are there
+#      before each of them, to save time; that files name those too, tools/tidy sees.
 # A room whose folder is missing or empty is skipped with a message and appears by itself once it
 # has a source. LINKS are other libraries the room's code uses; TEST_LINKS only its tests.
 
@@ -103,8 +104,7 @@ function(room name)
 
   if(WEFT_HOUSE_CHECKS)
     room_link_test("${name}" SEES ${sees} LINKS ${arg_LINKS})
-    room_headers_unproven(unproven SOURCES ${sources} HEADERS ${headers})
-    room_header_test("${name}" "${view}" HEADERS ${unproven} LINKS ${arg_LINKS})
+    room_alone_test("${name}" "${view}" SOURCES ${sources} HEADERS ${headers} LINKS weft_${name})
   endif()
   if(WEFT_TESTS AND tests)
     room_test(${name}_test "${view}" SOURCES ${tests} LINKS weft_${name} ${arg_TEST_LINKS})
@@ -118,13 +118,24 @@ function(room_unity target)
   if(NOT WEFT_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${WEFT_UNITY_BATCH})
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${WEFT_UNITY_BATCH})
+  sources_for_every_processor(single ${ARGN})
+  if(single)
+    set_source_files_properties(${single} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# Sets <out> to the sources among ARGN that Highway compiles once for each kind of processor.
+function(sources_for_every_processor out)
+  set(single)
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" includes_itself REGEX "foreach_target\\.h" LIMIT_COUNT 1)
     if(includes_itself)
-      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      list(APPEND single "${source}")
     endif()
   endforeach()
+  set(${out} "${single}" PARENT_SCOPE)
 endfunction()
 
 # The include view of a target, and the project's warnings where the project defines them.
@@ -184,42 +195,62 @@ function(room_link_test name)
     "$<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_FILE:weft_${name}>>" ${arg_SEES} ${arg_LINKS})
 endfunction()
 
-# Rule 4. A header that is the first thing in a source of its room, but for comments, is compiled
-# alone when that source is. Sets <out> to the other headers. Sources are read when the build is
-# configured: one whose first line changes counts as before until it is configured again.
-function(room_headers_unproven out)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS")
-  if(NOT WEFT_UNITY)  # else a source has the headers of other sources before its own
-    foreach(source IN LISTS arg_SOURCES)
-      file(STRINGS "${source}" first REGEX "^([^/]|/[^/])" LIMIT_COUNT 1)
-      if(first MATCHES "^#include \"([^\"]+)\"")
-        list(REMOVE_ITEM arg_HEADERS "${WEFT_SOURCE_ROOT}/${CMAKE_MATCH_1}")
-      endif()
-    endforeach()
-  endif()
-  set(${out} "${arg_HEADERS}" PARENT_SCOPE)
+# Rule 4. <name>_alone reads each source by itself, and each header that no source of the room has as
+# its first line; nothing is generated. Sources are looked at when the build is configured: one whose
+# first line changes counts as before until then.
+function(room_alone_test name view)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;HEADERS;LINKS;PARSED_BEFORE")
+  sources_for_every_processor(single ${arg_SOURCES})  # these are compiled alone anyway
+  list(REMOVE_ITEM arg_SOURCES ${single})
+  foreach(source IN LISTS arg_SOURCES)
+    file(STRINGS "${source}" first REGEX "^([^/]|/[^/])" LIMIT_COUNT 1)
+    if(first MATCHES "^#include \"([^\"]+)\"")
+      cmake_path(GET source PARENT_PATH folder)
+      list(REMOVE_ITEM arg_HEADERS "${WEFT_SOURCE_ROOT}/${CMAKE_MATCH_1}"
+                                   "${folder}/${CMAKE_MATCH_1}")
+    endif()
+  endforeach()
+  foreach(header IN LISTS arg_HEADERS)
+    file(RELATIVE_PATH path "${CMAKE_SOURCE_DIR}" "${header}")
+    set(source "${CMAKE_BINARY_DIR}/alone/${path}.cc")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${header}\"\n")
+    list(APPEND arg_SOURCES "${source}")
+  endforeach()
+  parsed_headers(parsed ${arg_PARSED_BEFORE})
+  add_library(${name}_alone OBJECT ${arg_SOURCES})
+  target_link_libraries(${name}_alone PRIVATE ${arg_LINKS})
+  room_flags(${name}_alone "${view}")
+  target_compile_options(${name}_alone PRIVATE -include "${parsed}")
+  set_target_properties(${name}_alone PROPERTIES UNITY_BUILD OFF
+    CXX_COMPILER_LAUNCHER "${WEFT_SYNTAX_ONLY}")
+  set_source_files_properties(${arg_SOURCES} TARGET_DIRECTORY ${name}_alone
+    PROPERTIES OBJECT_DEPENDS "${parsed}.gch")
 endfunction()
 
-# Rule 4. The headers hang on a target of their own that nobody links, because a header set hands
-# its base folder, here the view, to all who link it.
-function(room_header_test name view)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "HEADERS;LINKS")
-  if(NOT arg_HEADERS)
+set(WEFT_SYNTAX_ONLY "${CMAKE_CURRENT_LIST_DIR}/syntax_only.sh")
+set(WEFT_STANDARD_HEADERS algorithm array atomic chrono cmath cstdint filesystem fstream functional
+  map memory mutex numeric optional set span sstream string string_view thread tuple unordered_map
+  utility variant vector)
+
+# Sets <out> to a header of the standard headers and those in ARGN that the compiler has parsed.
+function(parsed_headers out)
+  list(JOIN ARGN "-" tag)
+  string(MAKE_C_IDENTIFIER "standard${tag}" tag)
+  set(header "${CMAKE_BINARY_DIR}/alone/${tag}.h")
+  set(${out} "${header}" PARENT_SCOPE)
+  if(EXISTS "${header}" AND TARGET ${tag}_parsed)
     return()
   endif()
-  list(TRANSFORM arg_HEADERS REPLACE "^${WEFT_SOURCE_ROOT}/" "${view}/")
-  add_library(${name}_headers INTERFACE)
-  target_sources(${name}_headers INTERFACE
-    FILE_SET HEADERS BASE_DIRS "${view}" FILES ${arg_HEADERS})
-  target_compile_features(${name}_headers INTERFACE cxx_std_20)
-  target_compile_options(${name}_headers INTERFACE -O0 -g0)
-  target_link_libraries(${name}_headers INTERFACE ${arg_LINKS})
-  if(TARGET weft_flags)
-    target_link_libraries(${name}_headers INTERFACE weft_flags)
-  endif()
-  set_target_properties(${name}_headers PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
-  if(NOT TARGET headers_compile_alone)
-    add_custom_target(headers_compile_alone ALL)
-  endif()
-  add_dependencies(headers_compile_alone ${name}_headers_verify_interface_header_sets)
+  set(lines)
+  foreach(name IN LISTS WEFT_STANDARD_HEADERS ARGN)
+    string(APPEND lines "#include <${name}>\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${header}" CONTENT "${lines}")
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}")
+  add_custom_command(OUTPUT "${header}.gch" DEPENDS "${header}"
+    COMMAND "${WEFT_SYNTAX_ONLY}" --parse ${CMAKE_CXX_COMPILER} ${flags} -std=c++20 -fPIC
+            -x c++-header "${header}" -o "${header}.gch"
+    COMMENT "Parsing the standard headers once" VERBATIM)
+  add_custom_target(${tag}_parsed DEPENDS "${header}.gch")
 endfunction()

@@ -1,0 +1,17 @@
+#!/bin/sh
+# syntax_only.sh COMPILER WORDS... -o OUTPUT ...: the launcher of targets whose sources are only read. The
+# compiler checks the source and generates nothing; OUTPUT is left empty for Ninja.
+# syntax_only.sh --parse ...: with the same flags, but OUTPUT is what the compiler writes (a parsed header).
+set -eu
+if [ "${1:-}" = --parse ]; then
+  shift
+  exec "$@" -w -O0 -g0
+fi
+output=
+previous=
+for word; do
+  [ "$previous" != -o ] || output=$word
+  previous=$word
+done
+"$@" -fsyntax-only -w -O0 -g0
+: >"$output"
