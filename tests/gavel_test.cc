@@ -9,10 +9,10 @@
 namespace weft {
 namespace {
 
-constexpr const char* kCluster = "v100:2x4,p100:4x4,k80:6x4";
+constexpr const char* kGavelCluster = "v100:2x4,p100:4x4,k80:6x4";
 
 RunResult run_gavel(const std::string& file, const std::string& policy) {
-  const Cluster cluster = testing_cluster(kCluster);
+  const Cluster cluster = testing_cluster(kGavelCluster);
   Result<Trace> trace = read_trace(shared_jobs("gavel/" + file), cluster, {});
   if (!trace.ok()) ADD_FAILURE() << trace.error().text();
   CHECK(trace.ok());

@@ -13,7 +13,7 @@ using nlohmann::json;
 // Two coflows into port 2, of 2 s and of 1 s alone; a third beside them on ports of its own.
 constexpr const char* kThree = "5 3\na 0 1 0 1 2:256\nb 0 1 1 1 2:128\nc 500 1 3 1 4:64\n";
 
-json run_json(const Scratch& scratch, const std::string& words) {
+json coflow_json(const Scratch& scratch, const std::string& words) {
   const CommandResult result = run_weft(scratch, "net coflow --json " + words);
   EXPECT_EQ(result.code, 0) << result.err;
   return result.code == 0 ? json::parse(result.out) : json();
@@ -22,7 +22,7 @@ json run_json(const Scratch& scratch, const std::string& words) {
 TEST(NetCoflow, JsonHasAMeanAndTheBoundForEveryPolicy) {
   const Scratch scratch;
   const std::string trace = scratch.write("three.txt", kThree);
-  const json j = run_json(scratch, "--policy fifo,sebf,fair --trace " + trace);
+  const json j = coflow_json(scratch, "--policy fifo,sebf,fair --trace " + trace);
   EXPECT_EQ(j["coflows"], 3);
   EXPECT_EQ(j["ports"], 5);
   ASSERT_EQ(j["runs"].size(), 3u);
@@ -45,13 +45,13 @@ TEST(NetCoflow, OptionsChangeWhatTheySay) {
   const Scratch scratch;
   const std::string trace = scratch.write("three.txt", kThree);
   const auto mean = [&](const std::string& words) {
-    return run_json(scratch, "--policy sebf --trace " + trace + words)["runs"][0]["mean_cct_s"]
+    return coflow_json(scratch, "--policy sebf --trace " + trace + words)["runs"][0]["mean_cct_s"]
         .get<double>();
   };
   EXPECT_NEAR(mean(" --port-mib 64"), 2 * 1.5, 1e-8);
   EXPECT_NEAR(mean(" --load-scale 3"), 1.5, 1e-8);  // the one that comes later meets nobody
-  const json late =
-      run_json(scratch, "--policy edf --deadline-slack 0.01 --seed 3 --trace " + trace)["runs"][0];
+  const json late = coflow_json(
+      scratch, "--policy edf --deadline-slack 0.01 --seed 3 --trace " + trace)["runs"][0];
   EXPECT_EQ(late["refused"], 1);  // a and b cannot both have nearly the port to themselves
   EXPECT_EQ(late["deadlines_met"], 2);
 }
@@ -60,7 +60,7 @@ TEST(NetCoflow, CoflowsGoToAFileOneByOne) {
   const Scratch scratch;
   const std::string trace = scratch.write("three.txt", kThree);
   const std::string csv = scratch.path("coflows.csv");
-  run_json(scratch, "--policy sebf --per-coflow " + csv + " --trace " + trace);
+  coflow_json(scratch, "--policy sebf --per-coflow " + csv + " --trace " + trace);
   const std::string text = slurp(csv);
   EXPECT_EQ(text.rfind("policy,coflow,arrival_s,end_s,cct_s,isolated_s,refused\n", 0), 0u) << text;
   EXPECT_NE(text.find("\nsebf,b,0,1,1,1,0\n"), std::string::npos) << text;
@@ -69,7 +69,7 @@ TEST(NetCoflow, CoflowsGoToAFileOneByOne) {
 TEST(NetCoflow, CoflowsimsRulesRoundToItsSteps) {
   const Scratch scratch;
   const std::string trace = scratch.write("three.txt", kThree);
-  const json j = run_json(scratch, "--coflowsim-compat --policy sebf --trace " + trace);
+  const json j = coflow_json(scratch, "--coflowsim-compat --policy sebf --trace " + trace);
   const json& run = j["runs"][0];
   // Its second has 1024 ms; b 128, a behind it 384, c 64 steps of 8 ms, all begun at 0.
   EXPECT_NEAR(run["mean_cct_s"].get<double>(), 0.008 * (384 + 128 + 64) / 3, 1e-9);

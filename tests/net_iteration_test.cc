@@ -9,13 +9,15 @@
 namespace weft {
 namespace {
 
-std::string example(const std::string& name) { return fixture("../../examples/flows/" + name); }
+std::string flow_example(const std::string& name) {
+  return fixture("../../examples/flows/" + name);
+}
 
 TEST(NetIteration, JsonHasIterationAndBoundOfEveryRun) {
   const Scratch scratch;
   const std::string svg = scratch.path("chart.svg"), trace = scratch.path("trace.json");
   const CommandResult result = run_weft(
-      scratch, "net iteration --job " + example("vgg16.yaml") +
+      scratch, "net iteration --job " + flow_example("vgg16.yaml") +
                    " --scheduler fifo,bytescheduler --json --svg " + svg + " --trace-out " + trace);
   ASSERT_EQ(result.code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
@@ -33,8 +35,9 @@ TEST(NetIteration, JsonHasIterationAndBoundOfEveryRun) {
 
 TEST(NetIteration, TheBoundStandsBesideTheSpeedUp) {
   const Scratch scratch;
-  const CommandResult result = run_weft(
-      scratch, "net iteration --job " + example("interleave.yaml") + " --scheduler fair,cassini");
+  const CommandResult result =
+      run_weft(scratch, "net iteration --job " + flow_example("interleave.yaml") +
+                            " --scheduler fair,cassini");
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_NE(result.out.find("cassini beats fair"), std::string::npos);
   EXPECT_NE(result.out.find("the bound allows no scheduler more than"), std::string::npos);
@@ -43,7 +46,7 @@ TEST(NetIteration, TheBoundStandsBesideTheSpeedUp) {
 
 TEST(NetIteration, EveryExampleRunsUnderEveryScheduler) {
   const Scratch scratch;
-  for (const auto& entry : std::filesystem::directory_iterator(example(""))) {
+  for (const auto& entry : std::filesystem::directory_iterator(flow_example(""))) {
     SCOPED_TRACE(entry.path());
     const CommandResult result = run_weft(
         scratch, "net iteration --iterations 3 --csv --job " + entry.path().string() +
@@ -53,7 +56,7 @@ TEST(NetIteration, EveryExampleRunsUnderEveryScheduler) {
   }
 }
 
-struct BadUse {
+struct BadIteration {
   const char* why;
   std::string arguments;
   std::string says;
@@ -62,18 +65,18 @@ struct BadUse {
 TEST(NetIteration, BadUseIsExplained) {
   const Scratch scratch;
   const std::string bad = scratch.write("bad.yaml", "links: [{name: x, gbit_s: -3}]\njobs: []\n");
-  const std::vector<BadUse> table = {
+  const std::vector<BadIteration> table = {
       {"nothing", "net iteration", "--job and --scheduler"},
       {"no verb", "net", "subcommand"},
       {"no file", "net iteration --job none.yaml --scheduler fifo", "none.yaml"},
       {"a bad file", "net iteration --job " + bad + " --scheduler fifo", "bad.yaml:1"},
-      {"an unknown scheduler", "net iteration --job " + example("vgg16.yaml") + " --scheduler fifp",
-       "'fifo'?"},
+      {"an unknown scheduler",
+       "net iteration --job " + flow_example("vgg16.yaml") + " --scheduler fifp", "'fifo'?"},
       {"too few iterations",
-       "net iteration --job " + example("vgg16.yaml") + " --scheduler fifo --iterations 1",
+       "net iteration --job " + flow_example("vgg16.yaml") + " --scheduler fifo --iterations 1",
        "iterations"},
   };
-  for (const BadUse& row : table) {
+  for (const BadIteration& row : table) {
     SCOPED_TRACE(row.why);
     const CommandResult result = run_weft(scratch, row.arguments);
     EXPECT_EQ(result.code, 2);

@@ -16,7 +16,7 @@ std::vector<std::string> keys_of(const json& object) {
   return keys;  // in alphabetic order
 }
 
-json run_json(const Scratch& scratch, const std::string& words) {
+json sync_json(const Scratch& scratch, const std::string& words) {
   const CommandResult result = run_weft(scratch, "net sync --json " + words);
   EXPECT_EQ(result.code, 0) << result.err;
   return result.code == 0 ? json::parse(result.out) : json();
@@ -24,7 +24,7 @@ json run_json(const Scratch& scratch, const std::string& words) {
 
 TEST(NetSync, JsonHasTheSameKeysForEver) {
   const Scratch scratch;
-  const json j = run_json(scratch, "--slow 3:4 --parameters 1e6 --modes bsp asp ssp:bound=8");
+  const json j = sync_json(scratch, "--slow 3:4 --parameters 1e6 --modes bsp asp ssp:bound=8");
   using Keys = std::vector<std::string>;
   EXPECT_EQ(j["schema"], 1);
   EXPECT_EQ(keys_of(j), (Keys{"jitter", "model", "parameters", "ranks", "runs", "schema", "seconds",
@@ -65,7 +65,7 @@ TEST(NetSync, TheTableEndsWithAVerdict) {
 TEST(NetSync, CodecsAndLinksOfTheirOwn) {
   const Scratch scratch;
   const auto bytes = [&](const std::string& words) {
-    return run_json(scratch, "--steps 40 " + words)["runs"][0]["even"]["bytes_per_rank_step"]
+    return sync_json(scratch, "--steps 40 " + words)["runs"][0]["even"]["bytes_per_rank_step"]
         .get<double>();
   };
   const double plain = bytes("--modes local:period=4");
@@ -73,7 +73,7 @@ TEST(NetSync, CodecsAndLinksOfTheirOwn) {
   EXPECT_NEAR(bytes("--modes local:period=4,codec=fp16"), plain / 2, 0.01 * plain);
   EXPECT_NEAR(bytes("--modes local:period=4,codec=fp16 --codec none"), plain, 0.01 * plain);
   const auto time = [&](const std::string& words) {
-    return run_json(scratch, "--steps 8 --modes bsp " + words)["runs"][0]["even"]["seconds"]
+    return sync_json(scratch, "--steps 8 --modes bsp " + words)["runs"][0]["even"]["seconds"]
         .get<double>();
   };
   EXPECT_GT(time("--rank-link 1:1Gbit/s,10us --rank-link 2:2Gbit/s,10us"), 2 * time(""));
@@ -82,7 +82,7 @@ TEST(NetSync, CodecsAndLinksOfTheirOwn) {
       std::string::npos);
 }
 
-struct BadUse {
+struct BadSync {
   const char* why;
   std::string arguments;
   std::string says;
@@ -90,7 +90,7 @@ struct BadUse {
 
 TEST(NetSync, BadUseIsExplained) {
   const Scratch scratch;
-  const std::vector<BadUse> table = {
+  const std::vector<BadSync> table = {
       {"nothing", "", "--modes"},
       {"an unknown mode", "--modes bsq", "did you mean 'bsp'?"},
       {"a bad parameter", "--modes ssp:bound=-1", "'bound'"},
@@ -112,7 +112,7 @@ TEST(NetSync, BadUseIsExplained) {
       {"too long", "--modes bsp --ranks 2000 --steps 1000000", "at most"},
       {"too short", "--modes bsp --seconds 1ms", "no rank ended a step"},
   };
-  for (const BadUse& row : table) {
+  for (const BadSync& row : table) {
     SCOPED_TRACE(row.why);
     const CommandResult result = run_weft(scratch, "net sync " + row.arguments);
     EXPECT_EQ(result.code, 2);

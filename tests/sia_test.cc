@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr const char* kCluster = "aws:6x4,dgx-ext:2x8,rtx:3x8";
+constexpr const char* kSiaCluster = "aws:6x4,dgx-ext:2x8,rtx:3x8";
 
 std::string workload(int number) {
   return shared_jobs("sia-artifact/workloads/philly/workload-" + std::to_string(number) + ".csv");
@@ -37,7 +37,7 @@ class Doubling : public Journal {
 };
 
 double mean_jct_h(const std::string& policy_name, int workloads) {
-  const Cluster cluster = testing_cluster(kCluster);
+  const Cluster cluster = testing_cluster(kSiaCluster);
   const auto policy = testing_policy(policy_name);
   double sum = 0;
   for (int number = 1; number <= workloads; ++number) {
@@ -68,7 +68,7 @@ TEST(SiaFigures, TheSameTwice) {
 // Elastic jobs under faults and a lossy channel: every job ends, reports may be late or doubled.
 TEST(SiaFigures, EveryJobEndsOnABadDay) {
   SKIP_WITHOUT_FILE(workload(2));
-  const Cluster cluster = testing_cluster(kCluster);
+  const Cluster cluster = testing_cluster(kSiaCluster);
   Result<Trace> trace = read_trace(workload(2), cluster, {});
   ASSERT_TRUE(trace.ok()) << trace.error().text();
   SimOptions options;

@@ -103,9 +103,9 @@ Scenario make_scenario(std::uint64_t seed, std::size_t jobs) {
 }
 
 // Also looks at what jobs became on their way through HTTP and the journal.
-class Log : public DecisionLog {
+class SubmissionLog : public DecisionLog {
  public:
-  explicit Log(const Trace& trace) : trace_(trace) {}
+  explicit SubmissionLog(const Trace& trace) : trace_(trace) {}
   void event(const Event& e) override {
     DecisionLog::event(e);
     if (e.kind != EventKind::kSubmit) return;
@@ -121,7 +121,7 @@ class Log : public DecisionLog {
 std::string simulated_log(const Scenario& scenario, const std::string& policy,
                           const DaemonSetup* setup) {
   const std::unique_ptr<Policy> own = testing_policy(policy);
-  Log log(scenario.trace);
+  SubmissionLog log(scenario.trace);
   SimRequest request;
   request.cluster = &scenario.cluster;
   request.trace = &scenario.trace;

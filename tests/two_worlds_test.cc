@@ -23,7 +23,7 @@ using collective::Request;
 using collective::Schedule;
 
 // By source and destination: the bytes of each message.
-using Log = std::map<std::pair<int, int>, std::vector<std::uint64_t>>;
+using ShareLog = std::map<std::pair<int, int>, std::vector<std::uint64_t>>;
 
 // Endpoints that live as long as the test; each schedule is the next operation of its stream.
 class LiveWorld {
@@ -53,7 +53,7 @@ class LiveWorld {
   }
 
   // `count` bytes of the vector, or of one rank's part.
-  Log run(const Schedule& schedule, std::uint64_t count) {
+  ShareLog run(const Schedule& schedule, std::uint64_t count) {
     const auto programs = runtime::make_programs(schedule);
     auto members = std::make_shared<std::vector<runtime::MemberId>>(programs.size());
     std::iota(members->begin(), members->end(), 0);
@@ -98,17 +98,17 @@ class LiveWorld {
     std::unique_ptr<runtime::Engine> engine;
   };
   std::mutex mutex_;
-  Log log_;
+  ShareLog log_;
   std::uint32_t sequence_ = 0;
   std::vector<std::unique_ptr<Node>> nodes_;
 };
 
-Log simulated(const Schedule& schedule, double bytes) {
+ShareLog simulated(const Schedule& schedule, double bytes) {
   static const Topology topology = read_topology("switch", 32).value();
   ScheduleTask task{&schedule, &topology, {}, bytes, {}, true, 0};
   task.placement.vertex.resize(static_cast<std::size_t>(schedule.endpoints()));
   std::iota(task.placement.vertex.begin(), task.placement.vertex.end(), 0);
-  Log log;
+  ShareLog log;
   for (const TimedMessage& message : run_schedule(task).recorded) {
     log[{message.from, message.to}].push_back(static_cast<std::uint64_t>(message.bytes + 0.5));
   }
@@ -116,7 +116,7 @@ Log simulated(const Schedule& schedule, double bytes) {
 }
 
 // Each world delivers the messages of a pair in an order of its own.
-Log sorted(Log log) {
+ShareLog sorted(ShareLog log) {
   for (auto& [pair, messages] : log) std::sort(messages.begin(), messages.end());
   return log;
 }

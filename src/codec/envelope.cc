@@ -9,9 +9,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "encoded numbers are little-endian");
 
-constexpr std::uint8_t kMagic = 0xC7, kVersion = 1;
+constexpr std::uint8_t kEnvelopeMagic = 0xC7, kEnvelopeVersion = 1;
 
-Error refused(std::string what) {
+Error refused_envelope(std::string what) {
   return Error{ErrorKind::kInvalidInput, "encoded gradient refused: " + std::move(what),
                "all ranks must use the same codec and version"};
 }
@@ -19,8 +19,8 @@ Error refused(std::string what) {
 }  // namespace
 
 void write_envelope(const Envelope& envelope, std::byte* to) {
-  to[0] = std::byte{kMagic};
-  to[1] = std::byte{kVersion};
+  to[0] = std::byte{kEnvelopeMagic};
+  to[1] = std::byte{kEnvelopeVersion};
   to[2] = static_cast<std::byte>(envelope.id);
   to[3] = static_cast<std::byte>(envelope.bits);
   store_as(envelope.parameter, to + 4);
@@ -29,7 +29,7 @@ void write_envelope(const Envelope& envelope, std::byte* to) {
 
 Status check_envelope(std::span<const std::byte> bytes, const Envelope& expected) {
   if (bytes.size() < kEnvelopeBytes) {
-    return refused(
+    return refused_envelope(
         fmt::format("{} bytes are fewer than its head of {}", bytes.size(), kEnvelopeBytes));
   }
   std::byte wanted[kEnvelopeBytes];
@@ -39,15 +39,16 @@ Status check_envelope(std::span<const std::byte> bytes, const Envelope& expected
   static constexpr const char* kFields[] = {"mark", "version", "codec id", "bits"};
   for (std::size_t i = 0; i < 4; ++i) {
     if (bytes[i] == wanted[i]) continue;
-    return refused(
+    return refused_envelope(
         fmt::format("its {} is {}, expected {}", kFields[i], number(bytes[i]), number(wanted[i])));
   }
   const auto parameter = load_as<std::uint32_t>(bytes.data() + 4);
   if (parameter != expected.parameter) {
-    return refused(fmt::format("its parameter is {}, expected {}", parameter, expected.parameter));
+    return refused_envelope(
+        fmt::format("its parameter is {}, expected {}", parameter, expected.parameter));
   }
-  return refused(fmt::format("it holds {} values, expected {}",
-                             load_as<std::uint64_t>(bytes.data() + 8), expected.count));
+  return refused_envelope(fmt::format("it holds {} values, expected {}",
+                                      load_as<std::uint64_t>(bytes.data() + 8), expected.count));
 }
 
 }  // namespace weft::codec

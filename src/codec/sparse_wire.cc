@@ -23,7 +23,7 @@ Envelope envelope(std::size_t count, const OpaqueCodec* carrier) {
   return {WireId::kSparse, static_cast<std::uint8_t>(carrier != nullptr ? 1 : 0), kChunk, count};
 }
 
-Error refused(std::string what) {
+Error refused_sparse(std::string what) {
   return Error{ErrorKind::kInvalidInput, "encoded gradient refused: " + std::move(what), ""};
 }
 
@@ -92,7 +92,7 @@ class Places {
   void step() { least_ = offset(at_++) + 1; }
   Error refuse(std::size_t c) const {
     dense_kernels().flush();
-    return refused(fmt::format("chunk {} has value {} at {}", c, value(), offset(at_)));
+    return refused_sparse(fmt::format("chunk {} has value {} at {}", c, value(), offset(at_)));
   }
 
   const std::byte *counts_, *offsets_, *values_;
@@ -138,20 +138,20 @@ Status read_sparse(std::span<const std::byte> bytes, const OpaqueCodec* carrier,
   const std::size_t count = out.size(), chunks = chunks_of(count);
   if (const Status head = check_envelope(bytes, envelope(count, carrier)); !head.ok()) return head;
   const std::span<const std::byte> rest = bytes.subspan(kEnvelopeBytes);
-  if (rest.size() < chunks * 4) return refused("it ends within its counts");
+  if (rest.size() < chunks * 4) return refused_sparse("it ends within its counts");
   std::size_t kept = 0;
   for (std::size_t c = 0; c < chunks; ++c) {
     const auto here = load_as<std::uint32_t>(rest.data() + c * 4);
     if (here > std::min(kChunk, count - c * kChunk)) {
-      return refused(fmt::format("chunk {} claims {} values", c, here));
+      return refused_sparse(fmt::format("chunk {} claims {} values", c, here));
     }
     kept += here;
   }
   const std::span<const std::byte> body = rest.subspan(chunks * 4);
-  if (body.size() < offset_bytes(kept)) return refused("it ends within its offsets");
+  if (body.size() < offset_bytes(kept)) return refused_sparse("it ends within its offsets");
   const std::span<const std::byte> coded = body.subspan(offset_bytes(kept));
   if (carrier == nullptr && coded.size() != kept * sizeof(float)) {
-    return refused(fmt::format("{} bytes for {} values", coded.size(), kept));
+    return refused_sparse(fmt::format("{} bytes for {} values", coded.size(), kept));
   }
   std::vector<float> values;
   if (carrier != nullptr) {

@@ -12,7 +12,7 @@
 namespace weft::codec {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x54534357, kVersion = 1;  // "WCST"
+constexpr std::uint32_t kStateMagic = 0x54534357, kStateVersion = 1;  // "WCST"
 // No codec has more of either; a file that claims so is broken.
 constexpr std::uint32_t kMostVectors = 8, kMostText = 4096;
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 48;  // a microsecond each: nine years
@@ -68,7 +68,7 @@ Error broken(std::string what) {
   return Error{ErrorKind::kInvalidInput, "codec state refused: " + std::move(what), ""};
 }
 
-Status check_finite(const char* kind, const std::vector<std::vector<float>>& vectors) {
+Status check_finite_vectors(const char* kind, const std::vector<std::vector<float>>& vectors) {
   for (std::size_t v = 0; v < vectors.size(); ++v) {
     const auto bad = std::find_if_not(vectors[v].begin(), vectors[v].end(),
                                       [](float x) { return std::isfinite(x); });
@@ -88,8 +88,8 @@ bool alike(const CodecState& a, const CodecState& b) {
 
 std::vector<std::byte> save_wide(const CodecState& state) {
   Writer out;
-  out.put(kMagic);
-  out.put(kVersion);
+  out.put(kStateMagic);
+  out.put(kStateVersion);
   out.put(static_cast<std::uint32_t>(state.codec.size()));
   out.put(state.codec.data(), state.codec.size());
   out.put(static_cast<std::uint64_t>(state.size));
@@ -177,9 +177,9 @@ std::vector<std::byte> save(const CodecState& state) {
 
 Result<CodecState> restore(std::span<const std::byte> bytes) {
   Reader in(bytes);
-  if (in.get<std::uint32_t>() != kMagic) return broken("it does not begin as one");
-  if (const auto version = in.get<std::uint32_t>(); version != kVersion) {
-    return broken(fmt::format("its version is {}, this program reads {}", version, kVersion));
+  if (in.get<std::uint32_t>() != kStateMagic) return broken("it does not begin as one");
+  if (const auto version = in.get<std::uint32_t>(); version != kStateVersion) {
+    return broken(fmt::format("its version is {}, this program reads {}", version, kStateVersion));
   }
   CodecState state;
   const auto text_size = in.get<std::uint32_t>();
@@ -209,8 +209,10 @@ Result<CodecState> restore(std::span<const std::byte> bytes) {
   }
   if (!in.good()) return broken("it is cut short");
   if (in.left() > 0) return broken(fmt::format("{} bytes follow its end", in.left()));
-  if (Status finite = check_finite("local", state.local); !finite.ok()) return finite.error();
-  if (Status finite = check_finite("shared", state.shared); !finite.ok()) return finite.error();
+  if (Status finite = check_finite_vectors("local", state.local); !finite.ok())
+    return finite.error();
+  if (Status finite = check_finite_vectors("shared", state.shared); !finite.ok())
+    return finite.error();
   return state;
 }
 

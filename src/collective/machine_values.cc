@@ -8,7 +8,7 @@
 namespace weft::collective {
 namespace {
 
-std::uint16_t small(int stream) { return static_cast<std::uint16_t>(stream); }
+std::uint16_t stream_number(int stream) { return static_cast<std::uint16_t>(stream); }
 
 // The rank whose data a chunk is, for operations that do not sum.
 int origin_of(const Schedule& s, std::int64_t chunk) {
@@ -67,8 +67,9 @@ Value Machine::read(Lane& lane, const Cells& cells, int j) {
           fmt::format("reads the input, which the output overwrote in round {}; it is not in place",
                       shared.round));
     }
-    const bool alone = shared.readers == Value::kNobody || shared.readers == small(lane.stream);
-    shared.readers = alone ? small(lane.stream) : Value::kMany;
+    const bool alone =
+        shared.readers == Value::kNobody || shared.readers == stream_number(lane.stream);
+    shared.readers = alone ? stream_number(lane.stream) : Value::kMany;
     return value;
   }
   const Value& value = mine[static_cast<std::size_t>(number)];
@@ -78,7 +79,7 @@ Value Machine::read(Lane& lane, const Cells& cells, int j) {
                            cells.buffer == Buffer::kOutput
                                ? chunk_at(schedule_, lane.endpoint, cells.buffer, cell)
                                : -1));
-  } else if (value.writer != small(lane.stream)) {
+  } else if (value.writer != stream_number(lane.stream)) {
     fail(lane, value.chunk,
          fmt::format("race: reads {} cell {}, which stream {} writes", name_of(cells.buffer), cell,
                      value.writer));
@@ -99,7 +100,7 @@ void Machine::write(Lane& lane, const Cells& cells, int j, Value value) {
                 fmt::format("weighs {}, but {} cell {} is for a weight of {}", weight,
                             name_of(cells.buffer), cell, room));
   }
-  const std::uint16_t stream = small(lane.stream);
+  const std::uint16_t stream = stream_number(lane.stream);
   if (old.writer != Value::kNobody && old.writer != stream) {
     return fail(lane, value.chunk,
                 fmt::format("race: writes {} cell {}, as stream {} does", name_of(cells.buffer),

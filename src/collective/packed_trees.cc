@@ -25,7 +25,7 @@ struct Part {
 
 // A node at depth d of a tree of height h receives chunk c from its children in round h-d-1+c and
 // sends it up one round later.
-void add_up(const Part& part, Buffer sums, std::vector<Activity>& todo) {
+void add_children(const Part& part, Buffer sums, std::vector<Activity>& todo) {
   const TreeNode& node = *part.node;
   const int wait = part.height - node.depth;
   Cells held = part.next(Buffer::kInput);
@@ -60,12 +60,12 @@ Rounds rounds_of(Operation operation, const Part& part) {
   const bool root = part.node->parent < 0;
   if (part.height == 0) return {{.ops = {take_own(part)}}};
   if (operation == Operation::kAllReduce) {
-    add_up(part, Buffer::kOutput, todo);
+    add_children(part, Buffer::kOutput, todo);
     add_down(part, part.height, Buffer::kOutput, todo);
     return overlay(todo, part.height + once);
   }
   if (sums(operation)) {
-    add_up(part, root ? Buffer::kOutput : Buffer::kScratch, todo);
+    add_children(part, root ? Buffer::kOutput : Buffer::kScratch, todo);
   } else {
     if (root) todo.push_back({0, 1, take_own(part)});
     add_down(part, 0, Buffer::kInput, todo);

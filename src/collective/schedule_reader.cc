@@ -12,8 +12,8 @@ namespace {
 using Json = nlohmann::json;
 
 // A place in the document, spelled out only when something is wrong there.
-struct Place {
-  const Place* above = nullptr;
+struct JsonPlace {
+  const JsonPlace* above = nullptr;
   const char* key = nullptr;  // or
   std::size_t index = 0;
 
@@ -29,13 +29,13 @@ class Reader {
  public:
   Complaints& complaints() { return complaints_; }
 
-  void complain(const Place& place, const std::string& what) {
+  void complain(const JsonPlace& place, const std::string& what) {
     const std::string where = place.text();
     complaints_.add(where.empty() ? what : fmt::format("{} {}", where, what));
   }
 
   // Whether `value` is an object with no other members than these.
-  bool object(const Json& value, const Place& place, const std::vector<std::string>& known) {
+  bool object(const Json& value, const JsonPlace& place, const std::vector<std::string>& known) {
     if (!value.is_object()) {
       complain(place, fmt::format("is {}; an object is needed", value.type_name()));
       return false;
@@ -49,7 +49,7 @@ class Reader {
     return true;
   }
 
-  const Json* array(const Json& value, const char* key, const Place& place) {
+  const Json* array(const Json& value, const char* key, const JsonPlace& place) {
     const auto found = value.find(key);
     if (found != value.end() && found->is_array()) return &*found;
     complain({&place, key}, found == value.end() ? "is missing" : "must be a list");
@@ -57,7 +57,7 @@ class Reader {
   }
 
   // A whole number; `usual` when it is absent, an error if there is no usual value.
-  std::int64_t number(const Json& value, const char* key, const Place& place, std::int64_t low,
+  std::int64_t number(const Json& value, const char* key, const JsonPlace& place, std::int64_t low,
                       std::int64_t high, std::optional<std::int64_t> usual = {}) {
     const auto found = value.find(key);
     if (found == value.end()) {
@@ -67,7 +67,7 @@ class Reader {
     return check_number(*found, {&place, key}, low, high);
   }
 
-  std::int64_t check_number(const Json& value, const Place& place, std::int64_t low,
+  std::int64_t check_number(const Json& value, const JsonPlace& place, std::int64_t low,
                             std::int64_t high) {
     const bool huge = value.is_number_unsigned() &&
                       value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max();
@@ -81,7 +81,7 @@ class Reader {
     return low;
   }
 
-  bool flag(const Json& value, const char* key, const Place& place, bool usual) {
+  bool flag(const Json& value, const char* key, const JsonPlace& place, bool usual) {
     const auto found = value.find(key);
     if (found == value.end()) return usual;
     if (found->is_boolean()) return found->get<bool>();
@@ -89,7 +89,7 @@ class Reader {
     return usual;
   }
 
-  double part(const Json& value, const char* key, const Place& place) {
+  double part(const Json& value, const char* key, const JsonPlace& place) {
     const auto found = value.find(key);
     if (found == value.end()) return 1;
     if (found->is_number()) return found->get<double>();
@@ -99,7 +99,7 @@ class Reader {
 
   // The one of `count` values that has this name.
   template <typename Name>
-  Name named(const Json& word, const Place& place, int count) {
+  Name named(const Json& word, const JsonPlace& place, int count) {
     std::vector<std::string> known;
     for (int i = 0; i < count; ++i) known.emplace_back(name_of(static_cast<Name>(i)));
     if (word.is_string()) {
@@ -114,9 +114,9 @@ class Reader {
   }
 
   template <typename Name>
-  Name named(const Json& value, const char* key, const Place& place, int count) {
+  Name named(const Json& value, const char* key, const JsonPlace& place, int count) {
     const auto found = value.find(key);
-    return named<Name>(found == value.end() ? Json() : *found, Place{&place, key}, count);
+    return named<Name>(found == value.end() ? Json() : *found, JsonPlace{&place, key}, count);
   }
 
  private:
@@ -126,12 +126,12 @@ class Reader {
 constexpr std::int64_t kLowest = std::numeric_limits<int>::min();
 constexpr std::int64_t kHighest = std::numeric_limits<int>::max();
 
-int small(Reader& reader, const Json& value, const char* key, const Place& place,
-          std::optional<std::int64_t> usual = {}) {
+int small_number(Reader& reader, const Json& value, const char* key, const JsonPlace& place,
+                 std::optional<std::int64_t> usual = {}) {
   return static_cast<int>(reader.number(value, key, place, kLowest, kHighest, usual));
 }
 
-Weights read_weights(Reader& reader, const Json& value, const Place& place) {
+Weights read_weights(Reader& reader, const Json& value, const JsonPlace& place) {
   Weights weights;
   if (!reader.object(value, place, {"count", "each", "weights"})) return weights;
   if (!value.contains("weights")) {
@@ -144,7 +144,7 @@ Weights read_weights(Reader& reader, const Json& value, const Place& place) {
   const Json* list = reader.array(value, "weights", place);
   if (list == nullptr) return weights;
   if (list->empty()) reader.complain({&place, "weights"}, "is empty; say count 0 instead");
-  const Place here{&place, "weights"};
+  const JsonPlace here{&place, "weights"};
   for (std::size_t i = 0; i < list->size(); ++i) {
     weights.list.push_back(static_cast<std::uint64_t>(reader.check_number(
         (*list)[i], {&here, nullptr, i}, 0, static_cast<std::int64_t>(kMaxWeight))));
@@ -153,9 +153,9 @@ Weights read_weights(Reader& reader, const Json& value, const Place& place) {
   return weights;
 }
 
-Cells read_cells(Reader& reader, const Json& op, const char* key, const Place& above) {
+Cells read_cells(Reader& reader, const Json& op, const char* key, const JsonPlace& above) {
   Cells cells;
-  const Place place{&above, key};
+  const JsonPlace place{&above, key};
   const auto found = op.find(key);
   if (found == op.end()) {
     reader.complain(place, "is missing");
@@ -166,34 +166,34 @@ Cells read_cells(Reader& reader, const Json& op, const char* key, const Place& a
     return cells;
   }
   cells.buffer = reader.named<Buffer>(*found, "buffer", place, 3);
-  cells.count = small(reader, *found, "count", place);
-  cells.base = small(reader, *found, "base", place, 0);
-  cells.first = small(reader, *found, "first", place, 0);
-  cells.advance = small(reader, *found, "advance", place, 0);
-  cells.modulus = small(reader, *found, "modulus", place, 1);
-  cells.block = small(reader, *found, "block", place, 1);
-  cells.step = small(reader, *found, "step", place, 1);
+  cells.count = small_number(reader, *found, "count", place);
+  cells.base = small_number(reader, *found, "base", place, 0);
+  cells.first = small_number(reader, *found, "first", place, 0);
+  cells.advance = small_number(reader, *found, "advance", place, 0);
+  cells.modulus = small_number(reader, *found, "modulus", place, 1);
+  cells.block = small_number(reader, *found, "block", place, 1);
+  cells.step = small_number(reader, *found, "step", place, 1);
   return cells;
 }
 
-Walk read_peer(Reader& reader, const Json& op, const Place& above) {
+Walk read_peer(Reader& reader, const Json& op, const JsonPlace& above) {
   Walk walk;
-  const Place place{&above, "peer"};
+  const JsonPlace place{&above, "peer"};
   const auto found = op.find("peer");
   if (found == op.end() || !found->is_object()) {
-    walk.base = small(reader, op, "peer", above);
+    walk.base = small_number(reader, op, "peer", above);
     return walk;
   }
   if (!reader.object(*found, place, {"base", "stride", "first", "advance", "modulus"})) return walk;
-  walk.base = small(reader, *found, "base", place);
-  walk.stride = small(reader, *found, "stride", place, 1);
-  walk.first = small(reader, *found, "first", place, 0);
-  walk.advance = small(reader, *found, "advance", place, 0);
-  walk.modulus = small(reader, *found, "modulus", place, 1);
+  walk.base = small_number(reader, *found, "base", place);
+  walk.stride = small_number(reader, *found, "stride", place, 1);
+  walk.first = small_number(reader, *found, "first", place, 0);
+  walk.advance = small_number(reader, *found, "advance", place, 0);
+  walk.modulus = small_number(reader, *found, "modulus", place, 1);
   return walk;
 }
 
-Op read_op(Reader& reader, const Json& value, const Place& place) {
+Op read_op(Reader& reader, const Json& value, const JsonPlace& place) {
   Op op;
   std::vector<std::string> known = {"do"};
   if (!value.is_object()) {
@@ -214,29 +214,29 @@ Op read_op(Reader& reader, const Json& value, const Place& place) {
   return op;
 }
 
-Round read_round(Reader& reader, const Json& value, const Place& place) {
+Round read_round(Reader& reader, const Json& value, const JsonPlace& place) {
   Round round;
   if (!reader.object(value, place, {"repeat", "density", "ops"})) return round;
   round.repeat = reader.number(value, "repeat", place, 0, kMaxRepeat, 1);
   round.density = reader.part(value, "density", place);
   const Json* ops = reader.array(value, "ops", place);
-  const Place here{&place, "ops"};
+  const JsonPlace here{&place, "ops"};
   for (std::size_t o = 0; ops != nullptr && o < ops->size(); ++o) {
     round.ops.push_back(read_op(reader, (*ops)[o], {&here, nullptr, o}));
   }
   return round;
 }
 
-Program read_program(Reader& reader, const Json& value, const Place& place) {
+Program read_program(Reader& reader, const Json& value, const JsonPlace& place) {
   Program program;
   if (!reader.object(value, place, {"scratch", "streams"})) return program;
   if (const auto found = value.find("scratch"); found != value.end()) {
     program.scratch = read_weights(reader, *found, {&place, "scratch"});
   }
   const Json* streams = reader.array(value, "streams", place);
-  const Place here{&place, "streams"};
+  const JsonPlace here{&place, "streams"};
   for (std::size_t s = 0; streams != nullptr && s < streams->size(); ++s) {
-    const Place stream{&here, nullptr, s};
+    const JsonPlace stream{&here, nullptr, s};
     auto& rounds = program.streams.emplace_back();
     if (!(*streams)[s].is_array()) {
       reader.complain(stream, "must be a list of rounds");
@@ -251,7 +251,7 @@ Program read_program(Reader& reader, const Json& value, const Place& place) {
 
 Schedule read_schedule(Reader& reader, const Json& value) {
   Schedule s;
-  const Place top;
+  const JsonPlace top;
   if (!reader.object(value, top,
                      {"format", "version", "operation", "algorithm", "ranks", "root", "helpers",
                       "chunks", "whole", "credits", "lockstep", "in_place", "programs"})) {
@@ -267,10 +267,10 @@ Schedule read_schedule(Reader& reader, const Json& value) {
   if (name.is_string()) s.algorithm = name.get<std::string>();
   s.ranks = static_cast<int>(reader.number(value, "ranks", top, 1, kMaxEndpoints));
   s.root = static_cast<int>(reader.number(value, "root", top, 0, kMaxEndpoints, 0));
-  const Place helpers{&top, "helpers"};
+  const JsonPlace helpers{&top, "helpers"};
   const Json* kinds = value.contains("helpers") ? reader.array(value, "helpers", top) : nullptr;
   for (std::size_t h = 0; kinds != nullptr && h < kinds->size(); ++h) {
-    s.helpers.push_back(reader.named<HelperKind>((*kinds)[h], Place{&helpers, nullptr, h}, 2));
+    s.helpers.push_back(reader.named<HelperKind>((*kinds)[h], JsonPlace{&helpers, nullptr, h}, 2));
   }
   s.chunks = read_weights(reader, value.value("chunks", Json()), {&top, "chunks"});
   s.whole = static_cast<std::uint64_t>(
@@ -279,7 +279,7 @@ Schedule read_schedule(Reader& reader, const Json& value) {
   s.lockstep = reader.flag(value, "lockstep", top, false);
   s.in_place = reader.flag(value, "in_place", top, false);
   const Json* programs = reader.array(value, "programs", top);
-  const Place here{&top, "programs"};
+  const JsonPlace here{&top, "programs"};
   for (std::size_t e = 0; programs != nullptr && e < programs->size(); ++e) {
     s.programs.push_back(read_program(reader, (*programs)[e], {&here, nullptr, e}));
   }

@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 // Levels that differ by less are the same: sums in another order differ by this much.
-constexpr double kRounding = 4e-15;
+constexpr double kShareRounding = 4e-15;
 // A link whose load stays this far below its capacity is not looked at.
 constexpr double kClearlyFree = 1 - 1e-9;
 
@@ -35,7 +35,7 @@ std::uint16_t collapse(std::vector<LinkId>& links) {
 MaxMin::MaxMin(std::vector<double> bytes_per_s, double tolerance)
     : capacity_(std::move(bytes_per_s)),
       first_slot_(capacity_.size(), kNone),
-      tolerance_(std::max(tolerance, kRounding)) {}
+      tolerance_(std::max(tolerance, kShareRounding)) {}
 
 MaxMin::SlotId MaxMin::slot_of(LinkId link, std::uint32_t rank) {
   CHECK(link < capacity_.size());
@@ -252,7 +252,7 @@ void MaxMin::evaluate(SlotId id) {
   }
   slot.load = load;
   slot.wanted = kUnlimited;
-  if (sum > capacity * (1 + kRounding)) {
+  if (sum > capacity * (1 + kShareRounding)) {
     double level = capacity / weight, last = -1;
     while (level > last) {
       last = level;

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-struct Case {
+struct MaxMinCase {
   const char* sentence;
   std::vector<double> capacity;
   std::vector<PlainStream> streams;
@@ -21,7 +21,7 @@ struct Case {
 };
 
 TEST(MaxMin, SharesLinksAsComputedByHand) {
-  const Case cases[] = {
+  const MaxMinCase cases[] = {
       {"one flow has its link alone", {10}, {{{0}, 0, 1, kUnlimited}}, {10}},
       {"two flows halve a link", {10}, {{{0}, 0, 1, kUnlimited}, {{0}, 0, 1, kUnlimited}}, {5, 5}},
       {"what one cannot use elsewhere goes to the other",
@@ -53,7 +53,7 @@ TEST(MaxMin, SharesLinksAsComputedByHand) {
         {{2}, 0, 1, kUnlimited}},
        {2, 2, 4, 8}},
   };
-  for (const Case& c : cases) {
+  for (const MaxMinCase& c : cases) {
     SCOPED_TRACE(c.sentence);
     MaxMin solver(c.capacity);
     std::vector<StreamId> ids;

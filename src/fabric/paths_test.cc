@@ -10,15 +10,15 @@ namespace {
 
 enum class Length { kShortest, kOther };
 
-struct Case {
+struct PathCase {
   const char* spec;
   std::uint32_t endpoints;
   bool forward = false;  // endpoints pass traffic on
   Length length = Length::kShortest;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> kCases = {
+const std::vector<PathCase>& cases() {
+  static const std::vector<PathCase> kCases = {
       {"switch:hosts=2", 2},
       {"switch:hosts=9", 9},
       {"clos:hosts=16,radix=8", 16},
@@ -91,7 +91,7 @@ std::vector<std::pair<VertexId, VertexId>> pairs_of(const Topology& topology) {
 }
 
 TEST(Paths, LeadFromEndToEndAsShortAsClaimed) {
-  for (const Case& row : cases()) {
+  for (const PathCase& row : cases()) {
     SCOPED_TRACE(row.spec);
     const Topology topology = must_read(row.spec);
     ASSERT_EQ(topology.endpoints, row.endpoints);

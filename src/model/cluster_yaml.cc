@@ -14,7 +14,7 @@ namespace {
 
 constexpr Limits kPriceLimits{0, 1e6};
 constexpr Limits kSecondsLimits{0, 1e10};
-constexpr std::size_t kMaxTypes = 1000;
+constexpr std::size_t kMaxYamlTypes = 1000;
 
 class ClusterReader {
  public:
@@ -136,7 +136,7 @@ class ClusterReader {
     const std::string name = fields.text("type", "gpu");
     const TypeId known = find_type(name);
     if (known != kAnyType) return known;
-    if (types_are_listed_ || cluster_.types.size() >= kMaxTypes) {
+    if (types_are_listed_ || cluster_.types.size() >= kMaxYamlTypes) {
       std::vector<std::string> names;
       for (const DeviceType& type : cluster_.types) names.push_back(type.name);
       fields.complain(fmt::format("nodes.type is {}; it must be one of device_types, {}",

@@ -40,16 +40,16 @@ int stages(const std::string& model, const std::string& type) {
 }
 
 // A CSV file with a header; columns are found by name.
-class Table {
+class ProfileTable {
  public:
-  static std::optional<Table> open(const std::string& path, std::vector<std::string> columns,
-                                   Complaints& complaints) {
+  static std::optional<ProfileTable> open(const std::string& path, std::vector<std::string> columns,
+                                          Complaints& complaints) {
     Result<std::string> text = read_file(path, kMaxProfileBytes);
     if (!text.ok()) {
       complaints.add(text.error().what);
       return std::nullopt;
     }
-    Table table(path, std::move(text).value());
+    ProfileTable table(path, std::move(text).value());
     if (!table.find_columns(columns, complaints)) return std::nullopt;
     return table;
   }
@@ -86,7 +86,8 @@ class Table {
     std::size_t index;
   };
 
-  Table(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
+  ProfileTable(std::string path, std::string text)
+      : path_(std::move(path)), text_(std::move(text)) {}
 
   void complain(Complaints& complaints, long line, const std::string& problem) const {
     complaints.add(fmt::format("{}:{}: {}", path_, line, problem));
@@ -145,8 +146,9 @@ std::string add_row(StepTable::Row row, double local_batch, double step_s, doubl
 
 void read_step_times(const std::string& folder, const std::string& type, bool pipeline,
                      Complaints& complaints, std::vector<StepTable::Row>& rows) {
-  if (auto table = Table::open(path_in(folder, "placements-" + type + ".csv"),
-                               {"placement", "local_bsz", "step_time", "sync_time"}, complaints)) {
+  if (auto table =
+          ProfileTable::open(path_in(folder, "placements-" + type + ".csv"),
+                             {"placement", "local_bsz", "step_time", "sync_time"}, complaints)) {
     table->for_each(complaints, [&](const std::vector<double>& n) -> std::string {
       std::vector<int> placement = placement_of(n[0]);
       if (placement.empty())
@@ -156,9 +158,9 @@ void read_step_times(const std::string& folder, const std::string& type, bool pi
       return add_row({std::move(placement), gang, 1, {}}, n[1], n[2], n[3], pipeline, rows);
     });
   }
-  if (auto table = Table::open(path_in(folder, "scalability-" + type + ".csv"),
-                               {"num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"},
-                               complaints)) {
+  if (auto table = ProfileTable::open(
+          path_in(folder, "scalability-" + type + ".csv"),
+          {"num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"}, complaints)) {
     table->for_each(complaints, [&](const std::vector<double>& n) -> std::string {
       if (!whole(n[0], 1e6) || !whole(n[1], 1e6) || n[0] > n[1])
         return fmt::format(
@@ -225,7 +227,7 @@ std::optional<NoiseTable::Run> read_run(const std::string& folder, const std::st
     return std::nullopt;
   }
   run.batch = static_cast<int>(*size);
-  auto table = Table::open(path, {"progress", "grad_sqr", "grad_var"}, complaints);
+  auto table = ProfileTable::open(path, {"progress", "grad_sqr", "grad_var"}, complaints);
   if (!table) return std::nullopt;
   const long before = complaints.count();
   table->for_each(complaints, [&](const std::vector<double>& n) -> std::string {

@@ -4,22 +4,20 @@
 
 #include <cmath>
 
+#include "pipeline/faults.h"
+
 namespace weft::pipeline {
 namespace {
-
-Error wrong(std::string what) { return {ErrorKind::kInvalidInput, std::move(what), ""}; }
-
-bool sound(double value) { return std::isfinite(value) && value >= 0; }
 
 Status check(const Schedule& schedule, const Costs& costs) {
   if (costs.chunks.size() != 1 &&
       costs.chunks.size() != static_cast<std::size_t>(schedule.chunks)) {
-    return wrong(fmt::format("there are times for {} chunks; the schedule has {}",
+    return fault(fmt::format("there are times for {} chunks; the schedule has {}",
                              costs.chunks.size(), schedule.chunks));
   }
   if (!costs.slowdown.empty() &&
       costs.slowdown.size() != static_cast<std::size_t>(schedule.devices)) {
-    return wrong(fmt::format("there are {} slowdowns; the schedule has {} devices",
+    return fault(fmt::format("there are {} slowdowns; the schedule has {} devices",
                              costs.slowdown.size(), schedule.devices));
   }
   std::vector<double> all = {costs.overlapped, costs.recompute, costs.optimizer,
@@ -30,7 +28,7 @@ Status check(const Schedule& schedule, const Costs& costs) {
   all.insert(all.end(), costs.slowdown.begin(), costs.slowdown.end());
   for (const double value : all) {
     if (!sound(value)) {
-      return wrong(fmt::format("a time is {}; times must be finite and not negative", value));
+      return fault(fmt::format("a time is {}; times must be finite and not negative", value));
     }
   }
   return {};

@@ -6,12 +6,11 @@
 #include <map>
 #include <set>
 
+#include "pipeline/faults.h"
 #include "pipeline/shape.h"
 
 namespace weft::pipeline {
 namespace {
-
-Error fault(std::string what) { return {ErrorKind::kInvalidInput, std::move(what), ""}; }
 
 class Builder {
  public:

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "pipeline/faults.h"
 #include "pipeline/recording.h"
 #include "pipeline/verify.h"
 
@@ -17,12 +18,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kHint = "docs/pipelines.md shows the form";
 constexpr int kMostSteps = 1 << 20;
 // About 30,000 years: beyond this, sums of times lose their meaning.
 constexpr double kMostMicroseconds = 1e18;
 
-Error wrong(std::string what) { return {ErrorKind::kInvalidInput, std::move(what), kHint}; }
+Error wrong(std::string what) { return {ErrorKind::kInvalidInput, std::move(what), kFormHint}; }
 
 struct Event {
   Op op;
@@ -74,7 +74,7 @@ class Members {
   std::string mistake_;
 };
 
-Work read_work(Members& members) {
+Work recorded_work(Members& members) {
   return {members.whole("micro_batch", kMaxMicroBatches - 1, {}),
           members.whole("chunk", kMaxChunks - 1, {}), members.whole("slice", kMaxSlices - 1, 0)};
 }
@@ -104,11 +104,11 @@ Result<Event> read_event(const Json& value, Kind kind) {
   Members arguments(found == nullptr ? kNothing : *found);
   out.step = arguments.whole("step", kMostSteps, 0);
   out.place = arguments.whole("place", std::numeric_limits<int>::max(), -1, -1);
-  if (kind != Kind::kOptimizer) out.op.work = read_work(arguments);
+  if (kind != Kind::kOptimizer) out.op.work = recorded_work(arguments);
   if (kind == Kind::kForwardBackward) {
     const Json* other = arguments.find("other", true);
     Members inner(other == nullptr ? kNothing : *other);
-    out.op.other = read_work(inner);
+    out.op.other = recorded_work(inner);
     if (!inner.mistake().empty()) return wrong("of the backward pass: " + inner.mistake());
   }
   if (!computes(kind)) out.op.peer = arguments.whole("peer", kMaxDevices - 1, kHost, kHost);

@@ -15,7 +15,7 @@ namespace weft::pipeline {
 namespace {
 
 // A schedule with all kinds of times, and its recording.
-Schedule timed(const char* name, double transfer, std::vector<double> slowdown = {}) {
+Schedule timed_schedule(const char* name, double transfer, std::vector<double> slowdown = {}) {
   Schedule schedule = *generate(name, {.stages = 4, .micro_batches = 8});
   Costs costs = even_costs(schedule, {1, 1.25, 0.75, /*watts=*/10});
   costs.transfer = transfer;
@@ -29,7 +29,7 @@ Recording recorded(const Schedule& schedule) { return record(schedule, *solve(sc
 
 TEST(Recording, EveryScheduleIsReadBackAndReplaysInItsTime) {
   for (const Generator& generator : generators()) {
-    const Schedule plain = timed(std::string(generator.name).c_str(), 0.125);
+    const Schedule plain = timed_schedule(std::string(generator.name).c_str(), 0.125);
     for (const Schedule& schedule : {plain, with_listed_transfers(plain)}) {
       SCOPED_TRACE(generator.name);
       const Recording before = recorded(schedule);
@@ -60,7 +60,7 @@ TEST(Recording, EveryScheduleIsReadBackAndReplaysInItsTime) {
 
 TEST(Recording, MistakesAreNamed) {
   using Json = nlohmann::json;
-  const Json good = Json::parse(write_recordings({recorded(timed("1f1b", 0))}));
+  const Json good = Json::parse(write_recordings({recorded(timed_schedule("1f1b", 0))}));
   std::size_t first = 0;
   while (good["traceEvents"][first]["ph"] != "X") ++first;
   struct Row {
@@ -102,8 +102,8 @@ TEST(Recording, MistakesAreNamed) {
 }
 
 TEST(WhatIf, TheSlowWorkerIsToBlame) {
-  const Recording slow = recorded(timed("1f1b", 0, {1, 1, 1.5, 1}));
-  const double even = solve(timed("1f1b", 0))->makespan;
+  const Recording slow = recorded(timed_schedule("1f1b", 0, {1, 1, 1.5, 1}));
+  const double even = solve(timed_schedule("1f1b", 0))->makespan;
   const Causes causes = find_causes(slow);
   EXPECT_NEAR(causes.recorded_s, causes.replayed_s, 1e-9);
   EXPECT_NEAR(causes.ideal_s, even, 1e-9);
@@ -122,7 +122,7 @@ TEST(WhatIf, TheSlowWorkerIsToBlame) {
 }
 
 TEST(WhatIf, TheSlowKindIsToBlame) {
-  Schedule schedule = timed("zb-h1", 0);
+  Schedule schedule = timed_schedule("zb-h1", 0);
   const auto slow = std::find_if(schedule.programs[1].begin(), schedule.programs[1].end(),
                                  [](const Op& op) { return op.kind == Kind::kBackwardInput; });
   slow->seconds *= 5;

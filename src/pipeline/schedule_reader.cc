@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "pipeline/faults.h"
 #include "pipeline/schedule_json.h"
 #include "pipeline/verify.h"
 
@@ -12,7 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kHint = "docs/pipelines.md shows the form";
 constexpr std::int64_t kMostVersions = std::int64_t{1} << 30;
 
 // One object of the document: its members are asked for one by one, and those never asked for are
@@ -126,7 +126,7 @@ class Object {
   std::set<std::string> asked_;
 };
 
-Work read_work(Object& object, bool needed) {
+Work scheduled_work(Object& object, bool needed) {
   return {object.number("micro_batch", 0, kMaxMicroBatches, 0, needed),
           object.number("chunk", 0, kMaxChunks, 0, needed),
           object.number("slice", 0, kMaxSlices, 0)};
@@ -136,11 +136,11 @@ Op read_op(const Json& value, const std::string& place, Complaints& complaints) 
   Object object(value, place, complaints);
   Op op;
   op.kind = object.named<Kind>("do", kKinds, true);
-  op.work = read_work(object, op.kind != Kind::kOptimizer);
+  op.work = scheduled_work(object, op.kind != Kind::kOptimizer);
   if (op.kind == Kind::kForwardBackward) {
     if (const Json* other = object.find("other", true); other != nullptr) {
       Object inner(*other, place + ".other", complaints);
-      op.other = read_work(inner, true);
+      op.other = scheduled_work(inner, true);
       inner.close();
     }
   }
@@ -222,11 +222,11 @@ Result<Schedule> parse_schedule(std::string_view text) {
   }
   const Json document = Json::parse(text.begin(), text.end(), nullptr, false);
   if (document.is_discarded()) {
-    return Error{ErrorKind::kInvalidInput, "the schedule is not JSON", kHint};
+    return Error{ErrorKind::kInvalidInput, "the schedule is not JSON", kFormHint};
   }
   Complaints complaints;
   Schedule schedule = read_schedule(document, complaints);
-  if (!complaints.empty()) return complaints.error(kHint);
+  if (!complaints.empty()) return complaints.error(kFormHint);
   if (const Status status = verify(schedule); !status.ok()) return status.error();
   return schedule;
 }

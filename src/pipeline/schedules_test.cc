@@ -17,7 +17,7 @@ namespace {
 
 double most(const std::vector<double>& list) { return *std::max_element(list.begin(), list.end()); }
 
-Timeline timed(const char* name, const Request& request) {
+Timeline solved(const char* name, const Request& request) {
   const auto schedule = generate(name, request);
   EXPECT_TRUE(schedule.ok()) << name;
   const auto timeline = solve(*schedule);
@@ -56,7 +56,7 @@ TEST(Schedules, ListedTransfersTakeTheSameTime) {
     costs.transfer = 0.125;
     ASSERT_TRUE(apply_costs(schedule, costs).ok());
     const double implied = solve(schedule)->makespan;
-    EXPECT_GT(implied, timed(name, {.stages = 4, .micro_batches = 8}).makespan) << name;
+    EXPECT_GT(implied, solved(name, {.stages = 4, .micro_batches = 8}).makespan) << name;
     EXPECT_NEAR(solve(with_listed_transfers(schedule))->makespan, implied, 1e-9) << name;
   }
 }
@@ -70,7 +70,7 @@ struct Formula {
 
 void expect_formula(const Formula& row, int p, int m, int v) {
   SCOPED_TRACE(fmt::format("{} at p {}, m {}, v {}", row.name, p, m, v));
-  const Timeline t = timed(row.name, {.stages = p, .micro_batches = m, .chunks = v, .slices = v});
+  const Timeline t = solved(row.name, {.stages = p, .micro_batches = m, .chunks = v, .slices = v});
   EXPECT_NEAR(most(t.idle), row.idle(p, m, v), 1e-9);
   EXPECT_NEAR(t.makespan, 3 * m + row.idle(p, m, v), 1e-9);
   EXPECT_NEAR(most(t.peak_activations), row.peak(p, m, v), 1e-9);
@@ -135,10 +135,10 @@ TEST(Schedules, FoldedBlocksTradeMemoryForIdleTime) {
   for (const int p : {4, 6, 8, 12, 16, 32}) {
     const Request request{.stages = p, .micro_batches = 4 * p};
     const double flush = 3.0 * (p - 1);
-    const Timeline half = timed("v-half", request);
+    const Timeline half = solved("v-half", request);
     EXPECT_LE(most(half.idle), flush / 2) << p;
     EXPECT_LE(most(half.peak_activations), p / 2.0 + 1.5) << p;
-    const Timeline min = timed("v-min", request);
+    const Timeline min = solved("v-min", request);
     EXPECT_LE(most(min.idle), flush * 2 / 3 + 1) << p;
     EXPECT_LE(most(min.peak_activations), p / 3.0 + 1.5) << p;
   }

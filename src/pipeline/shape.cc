@@ -4,14 +4,13 @@
 
 #include <cmath>
 
+#include "pipeline/faults.h"
+
 namespace weft::pipeline {
 namespace {
 
-Error fault(std::string what) { return {ErrorKind::kInvalidInput, std::move(what), ""}; }
-
 constexpr std::size_t kMaxRoutes = 8;
 
-bool sound(double value) { return std::isfinite(value) && value >= 0; }
 bool part(double value) { return value >= 0 && value <= 1; }
 
 Status check_counts(const Schedule& s) {

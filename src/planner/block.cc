@@ -5,11 +5,11 @@
 
 #include "planner/exchange.h"
 #include "planner/kernels.h"
+#include "planner/sizes.h"
 
 namespace weft::planner {
 namespace {
 
-constexpr double kHalf = 2, kFloat = 4, kMask = 1;  // bytes
 // Share of the peak that fused attention reaches (Dao 2023 reports 0.5 to 0.7 forward on A100).
 constexpr double kFlashForward = 0.6, kFlashBackward = 0.5;
 constexpr double kFlashBackwardWork = 2.5;  // products of the backward pass over the forward's

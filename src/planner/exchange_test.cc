@@ -11,7 +11,7 @@ namespace {
 
 // Eight A100 of a node on NVLink, eight cards of 25 GB/s, with the rates that the closed forms have
 // measured: 22 GB/s of a card, and `link` of NVLink.
-std::string network_of(const char* kind, int nodes, double link) {
+std::string a100_network(const char* kind, int nodes, double link) {
   return fmt::format(
       "a100:nodes={},network={},nvlink_bandwidth={}GB/s,bandwidth=22GB/s,latency=2.4us", nodes,
       kind, link / 1e9);
@@ -62,7 +62,7 @@ TEST(ExchangeOnFabric, ClosedFormsAreTheExecutedRings) {
     const int nodes = row.group.members / row.group.per_node;
     const double link = machines.device.link_bytes_per_s * (1 - 0.3 / row.group.members);
     const Seconds ring =
-        executed("ring", network_of(row.network, nodes, link), row.group, row.bytes);
+        executed("ring", a100_network(row.network, nodes, link), row.group, row.bytes);
     EXPECT_NEAR(all_reduce_seconds(machines, row.group, row.bytes) / ring, 1, row.tolerance)
         << row.what;
   }
@@ -72,7 +72,7 @@ TEST(ExchangeOnFabric, ClosedFormsAreTheExecutedRings) {
 TEST(ExchangeOnFabric, SmallOnesAcrossManyNodesTakeATree) {
   const Machines machines = a100();
   const Group group{64, 1};
-  const std::string network = network_of("rail", 64, 225 * kGB);
+  const std::string network = a100_network("rail", 64, 225 * kGB);
   for (const double bytes : {0.1 * kMB, 1 * kMB}) {
     const Seconds ring = executed("ring", network, group, bytes);
     Seconds tree = kNever;
@@ -94,7 +94,7 @@ TEST(ExchangeOnFabric, WholeNodesLieBetweenTheCardsAloneAndPhasesOneAfterTheOthe
     const Group group{8 * nodes, 8};
     const double bytes = kGB;
     const Seconds phases =
-        executed("hierarchical", network_of("rail", nodes, 216 * kGB), group, bytes);
+        executed("hierarchical", a100_network("rail", nodes, 216 * kGB), group, bytes);
     const double cards = 2.0 * (nodes - 1) / nodes * bytes / (8 * 22 * kGB);
     const Seconds formula = all_reduce_seconds(machines, group, bytes);
     EXPECT_LT(formula, phases) << nodes;

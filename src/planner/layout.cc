@@ -17,7 +17,7 @@ Placement usual_placement(const Layout& layout, int node) {
 
 namespace {
 
-Error bad(std::string what, std::string hint = "") {
+Error bad_layout(std::string what, std::string hint = "") {
   return {ErrorKind::kInvalidInput, std::move(what), std::move(hint)};
 }
 
@@ -30,14 +30,14 @@ Status check_sizes(const Layout& l) {
                 {"expert parallel size", l.expert}, {"chunks", l.chunks},
                 {"micro-batch", l.micro_batch},     {"global batch", l.global_batch}};
   for (const auto& [what, value] : counts) {
-    if (value < 1) return bad(fmt::format("{} is {}; it must be at least 1", what, value));
+    if (value < 1) return bad_layout(fmt::format("{} is {}; it must be at least 1", what, value));
   }
   const long share = long{l.data} * l.micro_batch;
   if (l.global_batch % share != 0) {
-    return bad(fmt::format("a global batch of {} does not divide into {} data ranks times "
-                           "micro-batches of {}",
-                           l.global_batch, l.data, l.micro_batch),
-               "choose a batch that is a multiple of their product");
+    return bad_layout(fmt::format("a global batch of {} does not divide into {} data ranks times "
+                                  "micro-batches of {}",
+                                  l.global_batch, l.data, l.micro_batch),
+                      "choose a batch that is a multiple of their product");
   }
   return {};
 }
@@ -47,25 +47,27 @@ Status check_sizes(const Layout& l) {
 Status check(const Layout& l, const Transformer& m) {
   if (const Status status = check_sizes(l); !status.ok()) return status;
   if (m.heads % l.tensor != 0) {
-    return bad(fmt::format("{} attention heads do not divide over {} tensor-parallel ranks",
-                           m.heads, l.tensor),
-               "use a divisor of the number of heads");
+    return bad_layout(fmt::format("{} attention heads do not divide over {} tensor-parallel ranks",
+                                  m.heads, l.tensor),
+                      "use a divisor of the number of heads");
   }
   if (l.pipeline > m.layers + 2) {
-    return bad(fmt::format("{} layers cannot fill {} pipeline stages", m.layers, l.pipeline));
+    return bad_layout(
+        fmt::format("{} layers cannot fill {} pipeline stages", m.layers, l.pipeline));
   }
   if (l.chunks > 1 && (l.pipeline < 2 || l.micro_batches() % l.pipeline != 0)) {
-    return bad(
+    return bad_layout(
         fmt::format("interleaving needs micro-batches in multiples of the {} stages; "
                     "there are {}",
                     l.pipeline, l.micro_batches()));
   }
   if (m.sequence % l.context != 0) {
-    return bad(fmt::format("a sequence of {} tokens does not divide over {} context-parallel ranks",
-                           m.sequence, l.context));
+    return bad_layout(
+        fmt::format("a sequence of {} tokens does not divide over {} context-parallel ranks",
+                    m.sequence, l.context));
   }
   if (l.expert > 1 && (m.experts.count % l.expert != 0 || (l.data * l.context) % l.expert != 0)) {
-    return bad(
+    return bad_layout(
         fmt::format("{} experts and {} data ranks do not both divide by {} expert-parallel "
                     "ranks",
                     m.experts.count, l.data * l.context, l.expert));

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "planner/sizes.h"
 
 namespace weft::planner {
 namespace {
 
-constexpr double kHalf = 2, kFloat = 4, kMask = 1;  // bytes
-constexpr double kPaperBytes = 18;                  // weight 2, gradient 4, Adam 12
-constexpr double kAdamBytes = 12;                   // master weight and two moments
+constexpr double kPaperBytes = 18;  // weight 2, gradient 4, Adam 12
 // What an allocator rounds up and cannot join again: part of all that comes and goes.
 constexpr double kFragmentation = 0.03;
 constexpr double kBuffers = 0.5e9;     // exchanges' channels and gradient buckets

@@ -13,7 +13,7 @@ struct Published {
   double weights_gib, none_gib, selective_gib;
 };
 // Korthikanti et al. 2022: the formulas' values for their four models, tensor parallel size 8.
-constexpr Published kPublished[] = {
+constexpr Published kPublishedMemory[] = {
     {"megatron-22b", 1, 4, 1, 4, 45.5625, 59.25, 9.5625},
     {"gpt3-175b", 8, 1, 3, 64, 45.5625, 66.84375, 12.3515625},
     {"turing-530b", 35, 1, 3, 280, 31.640625, 114.0234375, 23.076171875},
@@ -21,7 +21,7 @@ constexpr Published kPublished[] = {
 };
 
 TEST(Memory, PapersFormulasExactly) {
-  for (const Published& row : kPublished) {
+  for (const Published& row : kPublishedMemory) {
     Layout l;
     l.tensor = 8;
     l.pipeline = row.pipeline;

@@ -120,7 +120,7 @@ constexpr Term kFitTerms[] = {
      }},
 };
 
-constexpr const char* kNone = "none of these";
+constexpr const char* kNoTerm = "none of these";
 
 double distance(double ours, double theirs) { return std::abs(std::log(ours / theirs)); }
 
@@ -131,7 +131,7 @@ struct Verdict {
 
 Verdict blame_time(const Setting& setting, Seconds theirs) {
   const Seconds ours = seconds_of(setting);
-  Verdict verdict{kNone, ours / theirs, ours / theirs};
+  Verdict verdict{kNoTerm, ours / theirs, ours / theirs};
   double least = 0.9 * distance(ours, theirs);
   for (const Term& term : kTimeTerms) {
     Setting changed = setting;
@@ -161,7 +161,7 @@ std::string blame_fit(const Setting& setting, bool theirs) {
       if (&a < &b && agrees(a, b)) return std::string(a.name) + "; " + b.name;
     }
   }
-  return kNone;
+  return kNoTerm;
 }
 
 double median(std::vector<double> values) {

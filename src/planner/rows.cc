@@ -10,7 +10,7 @@
 namespace weft::planner {
 namespace {
 
-constexpr std::int64_t kMost = 10'000'000;
+constexpr std::int64_t kMostInRow = 10'000'000;
 constexpr int kUsualVocab = 51200, kUsualSequence = 2048;
 constexpr std::uint64_t kMaxRowsBytes = std::uint64_t{64} << 20;
 constexpr Limits kMeasured{0, 1e12, true};
@@ -44,11 +44,11 @@ class RunReader {
 
  private:
   int integer(const char* column) {
-    return static_cast<int>(table_.integer(table_.column(column), 1, kMost));
+    return static_cast<int>(table_.integer(table_.column(column), 1, kMostInRow));
   }
   int integer_or(const char* column, int usual) {
     return static_cast<int>(
-        table_.optional_integer(table_.column(column), 1, kMost).value_or(usual));
+        table_.optional_integer(table_.column(column), 1, kMostInRow).value_or(usual));
   }
   std::string text(const char* column) { return std::string(table_.text(table_.column(column))); }
   std::string text_or(const char* column, const char* usual) {
@@ -165,11 +165,11 @@ class RunReader {
     const std::string batch = text("n_microbatch_or_gbs");
     const auto sign = batch.find('=');
     const auto count = parse_integer(sign == std::string::npos ? batch : batch.substr(sign + 1));
-    if (!count || *count < 1 || *count > kMost) {
+    if (!count || *count < 1 || *count > kMostInRow) {
       return refuse("n_microbatch_or_gbs", "gbs=BATCH or m=MICRO_BATCHES");
     }
     const std::int64_t all = batch.starts_with("m=") ? *count * l.data * l.micro_batch : *count;
-    if (all > kMost) return table_.complain("the batch is above 10 million samples");
+    if (all > kMostInRow) return table_.complain("the batch is above 10 million samples");
     l.global_batch = static_cast<int>(all);
   }
 

@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kVtrain =
     "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,"
     "tensor parallelism,data parallelism,pipeline parallelism,iteration time (ms)\n";
-constexpr const char* kPublished =
+constexpr const char* kPublishedHeader =
     "set,model_B,hidden,heads,layers,seq,vocab,gpu,n_gpus,tp,pp,dp,cp,microbatch,"
     "n_microbatch_or_gbs,recompute,schedule,metric,value\n";
 
@@ -31,7 +31,7 @@ TEST(Rows, VtrainsForm) {
 
 TEST(Rows, PublishedForm) {
   const auto runs = parse_runs(
-      {"p.csv", std::string(kPublished) +
+      {"p.csv", std::string(kPublishedHeader) +
                     "a,22,6144,64,48,2048,51200,A100-80G,8,8,1,1,1,4,gbs=4,selective+SP,1F1B v=1,"
                     "iter_time_s,1.1\n"
                     "b,175,12288,96,96,2048,51200,A100-80G,64,8,8,1,1,1,gbs=64,full,1F1B v=3,"
@@ -56,7 +56,7 @@ TEST(Rows, PublishedForm) {
 
 TEST(Rows, TeraflopsBecomeSecondsByThePublishedFormula) {
   const auto runs = parse_runs(
-      {"p.csv", with(kPublished,
+      {"p.csv", with(kPublishedHeader,
                      "s,1.7,2304,24,24,2048,51200,A100-80G,32,1,1,32,1,,gbs=512,full,1F1B(-I),"
                      "TFLOPs_per_GPU(96BslH^2 formula),137")});
   ASSERT_TRUE(runs.ok()) << runs.error().text();
@@ -78,12 +78,14 @@ TEST(Rows, MistakesAreNamedWithTheirLine) {
       {with(kVtrain, "8,32,4,1024,16,24,1024,2,2,2,-1"), "iteration time"},
       {"hidden size,x\n1,2\n", "# GPUs"},
       {"a,b\n1,2\n", "model_B"},
-      {with(kPublished, "a,5,64,8,4,8,64,A1000,8,8,1,1,1,1,gbs=4,none,1F1B,iter_time_s,1"),
+      {with(kPublishedHeader, "a,5,64,8,4,8,64,A1000,8,8,1,1,1,1,gbs=4,none,1F1B,iter_time_s,1"),
        "no device is named"},
-      {with(kPublished, "a,5,64,8,4,8,64,A100,8,8,1,1,1,1,gbs=4,some,1F1B,iter_time_s,1"),
+      {with(kPublishedHeader, "a,5,64,8,4,8,64,A100,8,8,1,1,1,1,gbs=4,some,1F1B,iter_time_s,1"),
        "recompute"},
-      {with(kPublished, "a,5,64,8,4,8,64,A100,8,8,1,1,1,1,gbs=4,none,1F1B,watts,1"), "metric"},
-      {with(kPublished, "a,5,,,,8,64,A100,8,8,1,1,1,1,gbs=4,none,1F1B,iter_time_s,1"), "are empty"},
+      {with(kPublishedHeader, "a,5,64,8,4,8,64,A100,8,8,1,1,1,1,gbs=4,none,1F1B,watts,1"),
+       "metric"},
+      {with(kPublishedHeader, "a,5,,,,8,64,A100,8,8,1,1,1,1,gbs=4,none,1F1B,iter_time_s,1"),
+       "are empty"},
       {"model_B,hidden,heads,layers,gpu,n_gpus,tp,pp,dp,n_microbatch_or_gbs,metric,value\n"
        "5,64,8,4,A100,8,8,1,1,gbs=4,activations_GiB some,1\n",
        "recompute is missing"},

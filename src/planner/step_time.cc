@@ -4,11 +4,10 @@
 
 #include "planner/exchange.h"
 #include "planner/memory.h"
+#include "planner/sizes.h"
 
 namespace weft::planner {
 namespace {
-
-constexpr double kHalf = 2, kAdamBytes = 12;
 
 // Dense layers and layers with experts among `count` layers from layer `from`.
 struct Mix {

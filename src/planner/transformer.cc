@@ -24,7 +24,7 @@ Transformer gpt(std::string name, int layers, int hidden, int heads, int sequenc
 
 namespace {
 
-Error bad(const Transformer& model, std::string what) {
+Error bad_model(const Transformer& model, std::string what) {
   return {ErrorKind::kInvalidInput, fmt::format("model {}: {}", shown(model.name), what), ""};
 }
 
@@ -39,17 +39,19 @@ Status check(const Transformer& model) {
                 {"head_size", model.head_size}, {"ffn", model.ffn},
                 {"vocab", model.vocab},         {"sequence", model.sequence}};
   for (const auto& [what, value] : counts) {
-    if (value < 1) return bad(model, fmt::format("{} is {}; it must be at least 1", what, value));
+    if (value < 1)
+      return bad_model(model, fmt::format("{} is {}; it must be at least 1", what, value));
   }
   if (model.heads % model.kv_heads != 0) {
-    return bad(model, fmt::format("{} heads cannot share {} key-value heads evenly", model.heads,
-                                  model.kv_heads));
+    return bad_model(model, fmt::format("{} heads cannot share {} key-value heads evenly",
+                                        model.heads, model.kv_heads));
   }
   const Experts& e = model.experts;
   if (e.count > 0 && (e.per_token < 1 || e.per_token > e.count || e.ffn < 1 || e.shared < 0 ||
                       e.dense_layers < 0 || e.dense_layers > model.layers)) {
-    return bad(model, fmt::format("experts: {} per token of {}, width {}, {} dense layers of {}",
-                                  e.per_token, e.count, e.ffn, e.dense_layers, model.layers));
+    return bad_model(model,
+                     fmt::format("experts: {} per token of {}, width {}, {} dense layers of {}",
+                                 e.per_token, e.count, e.ffn, e.dense_layers, model.layers));
   }
   return {};
 }

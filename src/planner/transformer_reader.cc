@@ -7,10 +7,10 @@
 namespace weft::planner {
 namespace {
 
-constexpr std::int64_t kMost = 100'000'000, kMostLayers = 10'000;
+constexpr std::int64_t kMostInModel = 100'000'000, kMostLayers = 10'000;
 
 int whole(YamlFields& fields, std::string_view key, int usual, std::int64_t low = 0,
-          std::int64_t high = kMost) {
+          std::int64_t high = kMostInModel) {
   return static_cast<int>(fields.integer(key, usual, low, high));
 }
 
@@ -33,7 +33,8 @@ Transformer read_own(YamlFields& fields) {
   m.gated = fields.flag("gated", false);
   m.tied = fields.flag("tied", true);
   m.dropout = fields.flag("dropout", !m.gated);
-  m.ffn = whole(fields, "ffn", static_cast<int>(std::min<std::int64_t>(4LL * m.hidden, kMost)), 1);
+  m.ffn = whole(fields, "ffn",
+                static_cast<int>(std::min<std::int64_t>(4LL * m.hidden, kMostInModel)), 1);
   Experts& e = m.experts;
   e.count = whole(fields, "experts", 0);
   e.per_token = whole(fields, "experts_per_token", e.count > 0 ? 1 : 0);
@@ -67,7 +68,7 @@ Transformer read_hugging_face(YamlFields& fields, const std::string& path) {
   m.kv_heads = optional("num_key_value_heads", m.heads);
   m.head_size = optional("head_dim", m.hidden / m.heads);
   m.ffn = optional(pick("intermediate_size", "n_inner"),
-                   static_cast<int>(std::min<std::int64_t>(4LL * m.hidden, kMost)));
+                   static_cast<int>(std::min<std::int64_t>(4LL * m.hidden, kMostInModel)));
   m.gated = !gpt2;
   m.dropout = gpt2;
   m.tied = null_or_absent(fields, "tie_word_embeddings") ? gpt2

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-bool parse_number(std::string_view text, double& out) {
+bool parse_setting(std::string_view text, double& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(out);
 }
@@ -31,7 +31,7 @@ void Settings::complain(const std::string& name, const std::string& value,
 double Settings::number(const std::string& name, double fallback) {
   const std::string* text = find(name);
   double value = fallback;
-  if (text != nullptr && (!parse_number(*text, value) || value < 0)) {
+  if (text != nullptr && (!parse_setting(*text, value) || value < 0)) {
     complain(name, *text, "a number of at least 0");
     return fallback;
   }
@@ -65,7 +65,7 @@ std::vector<double> Settings::numbers(const std::string& name,
   for (size_t start = 0; start <= text->size();) {
     const size_t comma = std::min(text->find(',', start), text->size());
     double value = 0;
-    if (!parse_number(std::string_view(*text).substr(start, comma - start), value) || value < 0) {
+    if (!parse_setting(std::string_view(*text).substr(start, comma - start), value) || value < 0) {
       complain(name, *text, "numbers of at least 0 separated by commas");
       return fallback;
     }

@@ -35,7 +35,7 @@ bool power(const GroupShape& shape) {
 }
 bool hosts(const GroupShape& shape) { return !shape.one_host && shape.per_host > 1; }
 
-const Row kRows[] = {
+const Row kAlgorithmRows[] = {
     {collective::Operation::kAllReduce, "exchange", few},
     {collective::Operation::kAllReduce, "halving-doubling", power},
     {collective::Operation::kAllReduce, "ring", always},
@@ -104,7 +104,7 @@ class TimedChooser : public Chooser {
     const std::string& wanted = wish.algorithm;
     const Topology topology = link_topology(shape);
     std::vector<Candidate> candidates;
-    for (const Row& row : kRows) {
+    for (const Row& row : kAlgorithmRows) {
       if (row.operation != operation) continue;
       if (wanted.empty() ? !row.serves(shape) : row.algorithm != wanted) continue;
       candidates.push_back({row.algorithm, time_of(operation, row.algorithm, bytes, shape, topology,

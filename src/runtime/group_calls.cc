@@ -9,12 +9,12 @@
 namespace weft::runtime {
 namespace {
 
-using Schedule = collective::Operation;
-static_assert(static_cast<int>(Operation::kBarrier) == static_cast<int>(Schedule::kBarrier));
+static_assert(static_cast<int>(Operation::kBarrier) ==
+              static_cast<int>(collective::Operation::kBarrier));
 
 // Whether the result is the same bits in whatever order it is added up.
 bool any_order(const Call& call, int ranks) {
-  return !collective::sums(static_cast<Schedule>(call.operation)) || ranks <= 2 ||
+  return !collective::sums(static_cast<collective::Operation>(call.operation)) || ranks <= 2 ||
          !is_float(call.type);
 }
 
@@ -72,9 +72,10 @@ std::string LiveGroup::wanted_algorithm(const Call& call) const {
 
 Choice LiveGroup::choice_for(const Call& call, const GroupShape& shape) {
   double bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type));
-  const auto operation = static_cast<Schedule>(call.operation);
-  if (operation == Schedule::kAllGather || operation == Schedule::kReduceScatter ||
-      operation == Schedule::kAllToAll) {
+  const auto operation = static_cast<collective::Operation>(call.operation);
+  if (operation == collective::Operation::kAllGather ||
+      operation == collective::Operation::kReduceScatter ||
+      operation == collective::Operation::kAllToAll) {
     bytes *= shape.ranks;
   }
   const std::string wanted = wanted_algorithm(call);
@@ -102,7 +103,7 @@ Choice LiveGroup::explain(Operation operation, std::uint64_t bytes) const {
   call.operation = operation;
   call.type = DataType::kFloat32;
   return timed_chooser().choose(
-      static_cast<Schedule>(operation), static_cast<double>(bytes), now,
+      static_cast<collective::Operation>(operation), static_cast<double>(bytes), now,
       {wanted_algorithm(call), any_order(call, now.ranks), order_varies_});
 }
 
@@ -140,7 +141,7 @@ Result<OperationSpec> LiveGroup::prepare(const Call& call, const void* in, void*
   if (spec.pairs == nullptr && recall(call, spec)) return spec;
   const Choice choice = choice_for(call, shape);
   collective::Request request;
-  request.operation = static_cast<Schedule>(call.operation);
+  request.operation = static_cast<collective::Operation>(call.operation);
   request.ranks = shape.ranks;
   request.root = static_cast<int>(call.root);
   request.per_node = choice.algorithm == "hierarchical" ? shape.per_host : 0;

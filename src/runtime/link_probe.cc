@@ -17,7 +17,7 @@ namespace {
 constexpr Seconds kLongStepHere = 0.01, kLongStepFar = 0.1;
 constexpr Seconds kShortStep = 5e-3;  // up to which one more is cheap
 constexpr std::size_t kSizes[] = {256 << 10, 1 << 20, 4 << 20};
-constexpr int kRows = 4, kBarriers = 4;
+constexpr int kProbeRows = 4, kBarriers = 4;
 
 // Ranks that measure one kind of pair together with this one, by rank; others do the same beside.
 struct Part {
@@ -26,7 +26,7 @@ struct Part {
 };
 
 // Those of the same host, and those in the same place of each host. A host's first rank leads.
-std::pair<Part, Part> parts_of(const std::vector<std::string>& hosts, int rank) {
+std::pair<Part, Part> probe_parts(const std::vector<std::string>& hosts, int rank) {
   std::map<std::string, std::vector<int>> ranks;
   for (std::size_t i = 0; i < hosts.size(); ++i) ranks[hosts[i]].push_back(static_cast<int>(i));
   Part same, other;
@@ -77,7 +77,7 @@ class KindProbe {
   Status measure_message(LinkSpeed& link) {
     // In a row: one that comes late finds the others' messages there and takes no time.
     Seconds least = kNever;
-    for (int i = 0; i < kRows && takes_part(); ++i) {
+    for (int i = 0; i < kProbeRows && takes_part(); ++i) {
       const auto row = timed([&] {
         Status met;
         for (int barrier = 0; barrier < kBarriers && met.ok(); ++barrier) {
@@ -189,7 +189,7 @@ Result<LinkSpeeds> measure_links(Group& group, const std::vector<std::string>& h
                                  const CallOptions& call) {
   LinkSpeeds links;
   links.add_bytes_per_s = measure_adding();
-  const auto [same, other] = parts_of(hosts, group.rank());
+  const auto [same, other] = probe_parts(hosts, group.rank());
   for (const auto& [part, link] :
        {std::pair{&same, &links.same_host}, std::pair{&other, &links.other_host}}) {
     if (part->leader < 0) continue;

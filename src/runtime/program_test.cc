@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::vector<std::int32_t>;
 
-struct Flying {
+struct FlyingMessage {
   MemberId to = 0;
   Message message;
   std::unique_ptr<std::byte[]> bytes;
@@ -26,7 +26,7 @@ struct Flying {
 // Carries the messages of one endpoint and puts them where the adversary picks them.
 class Post : public Carrier {
  public:
-  Post(std::vector<Flying>& flying, Random& random, MemberId self)
+  Post(std::vector<FlyingMessage>& flying, Random& random, MemberId self)
       : flying_(flying), random_(random), self_(self) {}
   std::size_t together(std::span<const MemberId> to) const override {
     return to.size() > 1 ? to.size() - to.size() / 2 : 1;
@@ -38,7 +38,7 @@ class Post : public Carrier {
   }
   void post(std::byte* room, std::span<const MemberId> to, const Header& header) override {
     for (const MemberId member : to) {
-      Flying& flying = flying_.emplace_back();
+      FlyingMessage& flying = flying_.emplace_back();
       flying.to = member;
       flying.bytes = std::make_unique<std::byte[]>(header.bytes + 1);
       std::memcpy(flying.bytes.get(), room, header.bytes);
@@ -49,7 +49,7 @@ class Post : public Carrier {
   void delivered(const Header&, std::uint32_t) override {}
 
  private:
-  std::vector<Flying>& flying_;
+  std::vector<FlyingMessage>& flying_;
   Random& random_;
   MemberId self_;
   std::unique_ptr<std::byte[]> room_;
@@ -229,7 +229,7 @@ class Play {
     if (flying_.empty()) return false;
     const auto i = static_cast<std::size_t>(random_.below(flying_.size()));
     std::swap(flying_[i], flying_.back());
-    const Flying flying = std::move(flying_.back());
+    const FlyingMessage flying = std::move(flying_.back());
     flying_.pop_back();
     Parcel parcel(flying.message, &nowhere_, &pinned_);
     executions_[flying.to]->take(std::move(parcel), *posts_[flying.to], false);
@@ -241,7 +241,7 @@ class Play {
   Random random_;
   Nowhere nowhere_;
   int pinned_ = 0;
-  std::vector<Flying> flying_;
+  std::vector<FlyingMessage> flying_;
   std::deque<Words> inputs_, outputs_;
   std::vector<std::unique_ptr<Post>> posts_;
   std::vector<std::unique_ptr<Execution>> executions_;

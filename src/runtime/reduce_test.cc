@@ -15,7 +15,7 @@
 namespace weft::runtime {
 namespace {
 
-using Buffer = std::vector<std::byte>;
+using ByteBuffer = std::vector<std::byte>;
 
 constexpr std::array kTypes = {DataType::kFloat32,  DataType::kFloat64, DataType::kFloat16,
                                DataType::kBfloat16, DataType::kInt32,   DataType::kInt64,
@@ -52,10 +52,10 @@ std::vector<std::uint64_t> special_bits(DataType type) {
 }
 
 // A third special bits, a third any bits, a third numbers of like size, whose sums are rounded.
-Buffer draw(DataType type, std::size_t count, Random& random) {
+ByteBuffer draw(DataType type, std::size_t count, Random& random) {
   const auto special = special_bits(type);
   const std::size_t size = size_of(type);
-  Buffer buffer(count * size);
+  ByteBuffer buffer(count * size);
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t bits = random.next();
     const auto kind = random.below(3);
@@ -69,7 +69,7 @@ Buffer draw(DataType type, std::size_t count, Random& random) {
 // A buffer that begins `skew` bytes off a boundary and notices writes outside of it.
 class Guarded {
  public:
-  Guarded(const Buffer& content, std::size_t skew)
+  Guarded(const ByteBuffer& content, std::size_t skew)
       : skew_(kMargin + skew), size_(content.size()), bytes_(skew_ + size_ + kMargin, kGuard) {
     std::copy(content.begin(), content.end(), data());
   }
@@ -85,11 +85,11 @@ class Guarded {
   static constexpr std::size_t kMargin = 64;
   static constexpr std::byte kGuard{0xA5};
   std::size_t skew_, size_;
-  Buffer bytes_;
+  ByteBuffer bytes_;
 };
 
 // "" if the buffer holds what is wanted and nothing around it was touched.
-std::string complaint(Guarded& got, const Buffer& want, DataType type) {
+std::string complaint(Guarded& got, const ByteBuffer& want, DataType type) {
   const std::size_t count = want.size() / size_of(type);
   const std::size_t at = reference::first_unlike(got.data(), want.data(), count, type);
   if (at < count) return fmt::format("element {} of {} {}", at, count, name_of(type));
@@ -119,11 +119,11 @@ void for_all(Test test) {
 
 TEST_P(ReduceTest, CombineIsTheReferenceInEveryPlace) {
   for_all([&](DataType type, ReduceOp op, std::size_t count, std::size_t skew) {
-    const Buffer a = draw(type, count, random_), b = draw(type, count, random_);
+    const ByteBuffer a = draw(type, count, random_), b = draw(type, count, random_);
     const std::array<const std::byte*, 2> sources = {a.data(), b.data()};
-    const Buffer want = reference::combine_many(sources, count, type, op);
+    const ByteBuffer want = reference::combine_many(sources, count, type, op);
 
-    Guarded apart(Buffer(a.size()), skew);
+    Guarded apart(ByteBuffer(a.size()), skew);
     combine(apart.data(), a.data(), b.data(), count, type, op);
     EXPECT_EQ(complaint(apart, want, type), "");
     Guarded first(a, skew), second(b, skew / 2);
@@ -137,10 +137,10 @@ TEST_P(ReduceTest, CombineIsTheReferenceInEveryPlace) {
 
 TEST_P(ReduceTest, CombineTwiceWritesTheSameTwice) {
   for_all([&](DataType type, ReduceOp op, std::size_t count, std::size_t skew) {
-    const Buffer a = draw(type, count, random_);
-    Guarded b(draw(type, count, random_), skew), other(Buffer(a.size()), skew / 3);
+    const ByteBuffer a = draw(type, count, random_);
+    Guarded b(draw(type, count, random_), skew), other(ByteBuffer(a.size()), skew / 3);
     const std::array<const std::byte*, 2> sources = {a.data(), b.data()};
-    const Buffer want = reference::combine_many(sources, count, type, op);
+    const ByteBuffer want = reference::combine_many(sources, count, type, op);
     combine_twice(b.data(), other.data(), a.data(), b.data(), count, type, op);
     EXPECT_EQ(complaint(b, want, type), "");
     EXPECT_EQ(complaint(other, want, type), "");
@@ -155,8 +155,8 @@ TEST_P(ReduceTest, CombineManyKeepsTheOrderAndRoundsOnce) {
     }
     std::vector<const std::byte*> sources;
     for (Guarded& buffer : buffers) sources.push_back(buffer.data());
-    const Buffer want = reference::combine_many(sources, count, type, op);
-    Guarded apart(Buffer(want.size()), skew);
+    const ByteBuffer want = reference::combine_many(sources, count, type, op);
+    Guarded apart(ByteBuffer(want.size()), skew);
     combine_many(apart.data(), sources, count, type, op);
     EXPECT_EQ(complaint(apart, want, type), "") << sources.size() << " sources";
     Guarded& last = buffers.back();
@@ -168,7 +168,7 @@ TEST_P(ReduceTest, CombineManyKeepsTheOrderAndRoundsOnce) {
 TEST_P(ReduceTest, ScaleDownDividesEveryElement) {
   const std::array<std::uint32_t, 6> divisors = {1, 2, 3, 7, 64, 1000};
   for_all([&](DataType type, ReduceOp, std::size_t count, std::size_t skew) {
-    const Buffer a = draw(type, count, random_);
+    const ByteBuffer a = draw(type, count, random_);
     const std::uint32_t divisor = divisors[skew % divisors.size()];
     Guarded target(a, skew);
     scale_down(target.data(), count, type, divisor);
@@ -180,7 +180,7 @@ TEST_P(ReduceTest, ScaleDownDividesEveryElement) {
 // All 16-bit numbers, divided (results between representable ones) and added to special ones.
 TEST_P(ReduceTest, ShortFloatsAreRightForEveryPattern) {
   constexpr std::size_t kCount = 65536;
-  Buffer all(2 * kCount), other(2 * kCount);
+  ByteBuffer all(2 * kCount), other(2 * kCount);
   for (std::size_t i = 0; i < kCount; ++i) {
     const auto bits = static_cast<std::uint16_t>(i);
     std::memcpy(all.data() + 2 * i, &bits, 2);
@@ -242,7 +242,7 @@ TEST_P(ReduceTest, KnownSums) {
     std::array<std::byte, 8> target{};
     const std::array<const std::byte*, 2> sources = {a.data(), b.data()};
     combine(target.data(), a.data(), b.data(), 1, row.type, row.op);
-    Buffer model = reference::combine_many(sources, 1, row.type, row.op);
+    ByteBuffer model = reference::combine_many(sources, 1, row.type, row.op);
     const std::size_t size = size_of(row.type);
     EXPECT_EQ(std::memcmp(target.data(), &row.want, size), 0) << row.sentence;
     EXPECT_EQ(std::memcmp(model.data(), &row.want, size), 0) << "reference: " << row.sentence;

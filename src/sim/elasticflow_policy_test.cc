@@ -73,7 +73,7 @@ TEST(ElasticFlow, WhatCannotBeKeptIsNotPromised) {
 }
 
 // Jobs on one or two device types; some elastic, some firm, most with deadlines.
-Trace random_jobs(Random& random, const Cluster& cluster, int count) {
+Trace random_deadline_trace(Random& random, const Cluster& cluster, int count) {
   std::vector<JobRow> rows;
   Seconds at = 0;
   for (int i = 0; i < count; ++i) {
@@ -109,7 +109,7 @@ TEST(ElasticFlow, AdmittedJobsNeverMiss) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     Random random(seed);
     const Cluster cluster = testing_cluster(seed % 2 == 0 ? "3x8" : "fast:2x8,slow:3x4");
-    const Trace trace = random_jobs(random, cluster, 60);
+    const Trace trace = random_deadline_trace(random, cluster, 60);
     SimOptions options = with_restarts(seed % 3 == 0 ? 0 : 30);
     const auto result = run_trace(cluster, trace, *elasticflow, options);
     ASSERT_TRUE(result.ok()) << result.error().text();
@@ -133,7 +133,7 @@ TEST(ElasticFlow, AJobThatFitsAnEmptyClusterIsAdmitted) {
   long admitted = 0, refused = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
-    const Trace trace = random_jobs(random, cluster, 1);
+    const Trace trace = random_deadline_trace(random, cluster, 1);
     const Submission& spec = *trace.jobs[0].submission;
     double fastest = spec.requested().rate;
     for (const Configuration& c : spec.menu->configurations) fastest = std::max(fastest, c.rate);

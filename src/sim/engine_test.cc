@@ -7,16 +7,6 @@
 namespace weft {
 namespace {
 
-RunResult run(const std::string& cluster_text, const std::string& policy_name,
-              const std::vector<JobRow>& rows, const SimOptions& options = testing_options()) {
-  const Cluster cluster = testing_cluster(cluster_text);
-  const Trace trace = testing_trace(rows);
-  Result<RunResult> result = run_trace(cluster, trace, *testing_policy(policy_name), options);
-  if (!result.ok()) ADD_FAILURE() << result.error().text();
-  CHECK(result.ok());
-  return std::move(result).value();
-}
-
 // A service of one device whose replicas carry 10 requests/s each.
 JobRow service(Seconds submit, std::vector<LoadStep> load, Seconds end, std::uint32_t least = 1,
                std::uint32_t most = 1, std::int32_t priority = 0) {
@@ -33,7 +23,7 @@ JobRow service(Seconds submit, std::vector<LoadStep> load, Seconds end, std::uin
 }
 
 TEST(Engine, FiguresOfATwoJobRun) {
-  const RunResult result = run("1x4", "fifo", {{10, 2, 100}, {20, 4, 50}});
+  const RunResult result = testing_run("1x4", "fifo", {{10, 2, 100}, {20, 4, 50}});
   EXPECT_EQ(result.jobs, 2);
   EXPECT_EQ(result.makespan_s, 150);  // from the first submission at 10 to 160
   EXPECT_EQ(result.jct_s.mean, (100 + 140) / 2.0);
@@ -58,7 +48,7 @@ TEST(Engine, ACrashLosesTheWorkSinceTheLastCheckpoint) {
   SimOptions options = testing_options();
   options.checkpoint_interval = 30;
   options.faults.recorded = {{/*at=*/100, /*node=*/0, /*duration=*/50, /*notice=*/0}};
-  const RunResult result = run("1x1", "fifo", {{0, 1, 200}}, options);
+  const RunResult result = testing_run("1x1", "fifo", {{0, 1, 200}}, options);
   // 100 s done, 90 kept, the node is back at 150: 110 s to go.
   EXPECT_EQ(result.records[0].end, 260);
   EXPECT_EQ(result.records[0].lost_work_s, 10);
@@ -69,7 +59,7 @@ TEST(Engine, AFailedNodeIsAvoidedAndANoticeKeepsNewWorkAway) {
   SimOptions options = testing_options();
   options.faults.recorded = {{/*at=*/100, /*node=*/0, /*duration=*/1000, /*notice=*/60}};
   // a runs on node 0 and moves to node 1 when it dies; b comes after the notice.
-  const RunResult result = run("2x1", "fifo", {{0, 1, 150}, {50, 1, 20}}, options);
+  const RunResult result = testing_run("2x1", "fifo", {{0, 1, 150}, {50, 1, 20}}, options);
   EXPECT_EQ(result.records[1].first_start, 50);
   EXPECT_EQ(result.records[1].end, 70);
   EXPECT_EQ(result.records[0].end, 150)
@@ -78,52 +68,57 @@ TEST(Engine, AFailedNodeIsAvoidedAndANoticeKeepsNewWorkAway) {
 }
 
 TEST(Engine, MoreStartsOfOneInstantThanDevicesWaitInOrder) {
-  const RunResult result = run("1x2", "fifo", {{0, 1, 10}, {0, 1, 20}, {0, 1, 5}, {0, 1, 5}});
+  const RunResult result =
+      testing_run("1x2", "fifo", {{0, 1, 10}, {0, 1, 20}, {0, 1, 5}, {0, 1, 5}});
   EXPECT_EQ(result.records[2].first_start, 10);
   EXPECT_EQ(result.records[3].first_start, 15);
 }
 
 TEST(Engine, AServiceWithoutAnEndIsTakenDownAfterTheLastJob) {
   const RunResult result =
-      run("1x2", "fifo", {service(0, {{0, 10}, {50, 5}}, kNever), {5, 1, 100}});
+      testing_run("1x2", "fifo", {service(0, {{0, 10}, {50, 5}}, kNever), {5, 1, 100}});
   EXPECT_EQ(result.records[0].end, 105);
   EXPECT_EQ(result.records[1].end, 105);
   EXPECT_DOUBLE_EQ(result.served, 1);
-  const RunResult alone = run("1x2", "fifo", {service(0, {{0, 10}, {50, 20}, {80, 5}}, kNever)});
+  const RunResult alone =
+      testing_run("1x2", "fifo", {service(0, {{0, 10}, {50, 20}, {80, 5}}, kNever)});
   EXPECT_EQ(alone.records[0].end, 80) << "not before its last change of load";
   EXPECT_DOUBLE_EQ(alone.served, (500 + 300) / (500 + 600.0));
 }
 
 TEST(Engine, RequestsBeforeAServiceComesAndAfterItGoesDoNotCount) {
   // Load 10 from 0, 30 from 200; the service lives from 100 to 150, and 500 requests are asked.
-  const RunResult result = run("1x1", "fifo", {service(100, {{0, 10}, {200, 30}}, 150)});
+  const RunResult result = testing_run("1x1", "fifo", {service(100, {{0, 10}, {200, 30}}, 150)});
   EXPECT_DOUBLE_EQ(result.served, 1);
 }
 
 TEST(Engine, NobodyKnowsALoadBeforeItComes) {
   // The service starts with nothing to do; the load of 30 comes at 100 and then needs 3 replicas.
-  const RunResult result = run("1x3", "fifo", {service(0, {{100, 30}}, 200, 1, 3), {1, 2, 50}});
+  const RunResult result =
+      testing_run("1x3", "fifo", {service(0, {{100, 30}}, 200, 1, 3), {1, 2, 50}});
   EXPECT_EQ(result.records[1].first_start, 1);
   EXPECT_DOUBLE_EQ(result.served, 1);
 }
 
 TEST(Engine, AServiceMayHaveNoReplicaAtLeast) {
-  const RunResult result = run("1x2", "fifo", {service(0, {{0, 0}, {50, 20}}, 100, 0, 2)});
+  const RunResult result = testing_run("1x2", "fifo", {service(0, {{0, 0}, {50, 20}}, 100, 0, 2)});
   EXPECT_DOUBLE_EQ(result.served, 1);
 }
 
 TEST(Engine, AServiceThatGrowsMayPushAnotherOut) {
   // Both want all three devices at 50; the urgent one gets them.
-  const RunResult result = run("1x3", "priority",
-                               {service(0, {{0, 10}, {50, 10}}, 100, 1, 3, /*priority=*/0),
-                                service(0, {{0, 10}, {50, 30}}, 100, 1, 3, /*priority=*/9)});
+  const RunResult result =
+      testing_run("1x3", "priority",
+                  {service(0, {{0, 10}, {50, 10}}, 100, 1, 3, /*priority=*/0),
+                   service(0, {{0, 10}, {50, 30}}, 100, 1, 3, /*priority=*/9)});
   EXPECT_DOUBLE_EQ(result.served, (500 + 500 + 1500) / (1000 + 500 + 1500.0));
 }
 
 TEST(Engine, LeastAttainedServiceStepsEvenWhenTimeIsCoarse) {
   // Far from zero a double cannot hold the exact moment at which a queue is left.
   const Seconds late = 1.5e9;
-  const RunResult result = run("1x3", "2d-las", {{late, 3, 5000.1}, {late + 0.3, 3, 100.7}});
+  const RunResult result =
+      testing_run("1x3", "2d-las", {{late, 3, 5000.1}, {late + 0.3, 3, 100.7}});
   EXPECT_NEAR(result.records[1].first_start, late + 3250.0 / 3, 1e-3);
 }
 

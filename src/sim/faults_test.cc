@@ -8,16 +8,6 @@
 namespace weft {
 namespace {
 
-RunResult run(const std::string& cluster_text, const std::string& policy,
-              const std::vector<JobRow>& rows, const SimOptions& options) {
-  const Cluster cluster = testing_cluster(cluster_text);
-  const Trace trace = testing_trace(rows);
-  Result<RunResult> result = run_trace(cluster, trace, *testing_policy(policy), options);
-  if (!result.ok()) ADD_FAILURE() << result.error().text();
-  CHECK(result.ok());
-  return std::move(result).value();
-}
-
 SimOptions with_outages(std::vector<Outage> outages) {
   SimOptions options = testing_options();
   options.faults.recorded = std::move(outages);
@@ -27,8 +17,8 @@ SimOptions with_outages(std::vector<Outage> outages) {
 TEST(Faults, ADeviceThatFailsKillsItsJobAloneAndIsBackAfterItsRepair) {
   // a on device 0, b on device 1, c waits. a dies at 50, is back in the queue behind nobody, and
   // takes its device again at 80; c waits for b's.
-  const RunResult result = run("1x2", "fifo", {{0, 1, 100}, {0, 1, 100}, {10, 1, 5}},
-                               with_outages({{50, 0, 30, 0, /*device=*/0}}));
+  const RunResult result = testing_run("1x2", "fifo", {{0, 1, 100}, {0, 1, 100}, {10, 1, 5}},
+                                       with_outages({{50, 0, 30, 0, /*device=*/0}}));
   EXPECT_EQ(result.records[0].restarts, 1);
   EXPECT_EQ(result.records[1].restarts, 0);
   EXPECT_EQ(result.records[0].end, 130);
@@ -37,12 +27,12 @@ TEST(Faults, ADeviceThatFailsKillsItsJobAloneAndIsBackAfterItsRepair) {
 }
 
 TEST(Faults, AGangDoesNotUseADeviceThatIsOut) {
-  const RunResult result =
-      run("1x4", "fifo", {{10, 4, 20}, {11, 3, 5}}, with_outages({{5, 0, 95, 0, /*device=*/3}}));
+  const RunResult result = testing_run("1x4", "fifo", {{10, 4, 20}, {11, 3, 5}},
+                                       with_outages({{5, 0, 95, 0, /*device=*/3}}));
   EXPECT_EQ(result.records[0].first_start, 100);
   const RunResult passing =
-      run("1x4", "base: fifo\nallocate: {part: list, backfill: any}\n", {{10, 4, 20}, {11, 3, 5}},
-          with_outages({{5, 0, 95, 0, /*device=*/3}}));
+      testing_run("1x4", "base: fifo\nallocate: {part: list, backfill: any}\n",
+                  {{10, 4, 20}, {11, 3, 5}}, with_outages({{5, 0, 95, 0, /*device=*/3}}));
   EXPECT_EQ(passing.records[1].first_start, 11) << "three of the four devices serve on";
 }
 
@@ -63,7 +53,7 @@ TEST(Faults, AnOutageCountsUntilTheLastOfThoseThatOverlapIsOver) {
       {"a device and its node", {{50, 0, 100, 0, 0}, {55, 0, 20, 0}}, 150},
   };
   for (const OverlapRow& row : rows) {
-    const RunResult result = run("1x1", "fifo", {{60, 1, 10}}, with_outages(row.outages));
+    const RunResult result = testing_run("1x1", "fifo", {{60, 1, 10}}, with_outages(row.outages));
     EXPECT_EQ(result.records[0].first_start, row.start) << row.sentence;
   }
 }
@@ -72,7 +62,7 @@ TEST(Faults, RecordedOutagesAndRatesHoldTogether) {
   SimOptions options = with_outages({{10, 0, 20, 0}});
   options.faults.node_mtbf = 200;
   options.faults.repair_mean = 1;
-  const RunResult result = run("1x1", "fifo", {{0, 1, 2000}}, options);
+  const RunResult result = testing_run("1x1", "fifo", {{0, 1, 2000}}, options);
   EXPECT_GT(result.restarts, 3);
 }
 
@@ -82,7 +72,7 @@ TEST(Faults, DevicesFailAtTheirRate) {
   options.faults.repair_mean = 1e-3;
   options.record_timeline = true;
   std::vector<JobRow> rows(8, JobRow{0, 1, 20000});
-  const RunResult result = run("2x4", "fifo", rows, options);
+  const RunResult result = testing_run("2x4", "fifo", rows, options);
   // 8 devices, 20,000 s and a little: 160 failures expected, five standard deviations are 63.
   EXPECT_NEAR(static_cast<double>(result.gaps.size()), 160, 63);
   for (const Gap& gap : result.gaps) EXPECT_LT(gap.device, 8u);
@@ -102,7 +92,7 @@ TEST(Faults, WorkSinceTheLastCheckpointIsLostHoweverOftenTheSpeedChangedSince) {
   options.checkpoint_interval = 50;
   JobRow second = half;
   second.submit = 20;
-  const RunResult result = run("1x1", "fifo", {half, second}, options);
+  const RunResult result = testing_run("1x1", "fifo", {half, second}, options);
   EXPECT_EQ(result.records[0].lost_work_s, 25);
   EXPECT_EQ(result.records[1].lost_work_s, 5) << "since 70, its own first checkpoint";
 }
@@ -122,7 +112,7 @@ TEST(Faults, AServiceThatCrashedIsBackAsSoonAsItIsNoLongerHeldBack) {
     // the second, before that is over, by one on the first device a second later.
     SimOptions options = with_outages({{100, 0, 1, 0, 0}, {102, 0, 500, 0, 1}});
     options.restart_cost = 5;
-    const RunResult result = run("1x2", policy, {row}, options);
+    const RunResult result = testing_run("1x2", policy, {row}, options);
     EXPECT_DOUBLE_EQ(result.served, 1 - (103 + 5 - 100) / 1000.0) << policy;
   }
 }
@@ -140,7 +130,7 @@ TEST(FailedNodeAvoidance, NobodyIsPlacedOnANodeThatFailedWhileOthersSuffice) {
   const std::vector<JobRow> rows = {{30, 1, 50}, {31, 2, 50}, {200, 1, 5}};
   const auto devices = [&](const char* policy) {
     std::vector<DeviceId> first(rows.size());
-    for (const Span& span : run("2x2", policy, rows, options).timeline)
+    for (const Span& span : testing_run("2x2", policy, rows, options).timeline)
       first[span.job] = span.device;
     return first;
   };
@@ -152,11 +142,11 @@ TEST(FailedNodeAvoidance, AJobDoesNotReturnToTheNodeItFailedOn) {
   // It fails on node 0 at 10 and goes to node 1; when that fails for long, node 0 has to do.
   SimOptions options = with_outages({{10, 0, 5, 0}});
   options.record_timeline = true;
-  const RunResult free = run("2x1", kAvoiding, {{0, 1, 500}}, options);
+  const RunResult free = testing_run("2x1", kAvoiding, {{0, 1, 500}}, options);
   ASSERT_EQ(free.timeline.size(), 2u);
   EXPECT_EQ(free.timeline[1].device, 1u);
   options.faults.recorded = {{10, 0, 5, 0}, {300, 1, 500, 0}};
-  const RunResult again = run("2x1", kAvoiding, {{0, 1, 500}}, options);
+  const RunResult again = testing_run("2x1", kAvoiding, {{0, 1, 500}}, options);
   ASSERT_EQ(again.timeline.size(), 3u);
   EXPECT_EQ(again.timeline[2].device, 0u) << "the only one there is";
   EXPECT_EQ(again.timeline[2].from, 300) << "at once: it had run for long";

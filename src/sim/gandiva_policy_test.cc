@@ -37,16 +37,12 @@ TEST(GandivaPolicy, NobodySharesWhileThereAreDevicesForAll) {
   EXPECT_EQ(ends_of(got), (std::vector<Seconds>{720, 720}));
 }
 
-std::vector<JobRow> random_rows(std::uint64_t seed) {
-  return random_modelled(seed, 4, 25, 200, 4000, 3);
-}
-
 // OSDI 2018, packing: what is tried and loses is given up, so that no two jobs lose for longer than
 // one round; and what does not fit is not tried.
 TEST(GandivaPolicy, NoPairLosesForLongerThanARoundOnRandomTraces) {
   long tried = 0;
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed);
+    const std::vector<JobRow> rows = random_pairs(seed);
     SimOptions options = testing_options();
     options.record_timeline = true;
     const RunResult got = run_pairs("2x4", rows, "gandiva", even_pairs(4, 0.45), options);
@@ -63,7 +59,7 @@ TEST(GandivaPolicy, NoPairLosesForLongerThanARoundOnRandomTraces) {
 TEST(GandivaPolicy, PairsThatGainLowerTheMeanOnRandomTraces) {
   double together = 0, apart = 0;
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed);
+    const std::vector<JobRow> rows = random_pairs(seed);
     together += run_pairs("2x4", rows, "gandiva", even_pairs(4, 0.8)).jct_s.mean;
     apart += run_pairs("2x4", rows, "{base: gandiva, share: none}", even_pairs(4, 0.8)).jct_s.mean;
   }
@@ -74,7 +70,7 @@ TEST(GandivaPolicy, SurvivesDelayLossRefusalAndFailures) {
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
     for (const double speed : {0.45, 0.8}) {
       const RunResult got =
-          run_pairs("2x4", random_rows(seed), "gandiva", even_pairs(4, speed), hard_options(seed));
+          run_pairs("2x4", random_pairs(seed), "gandiva", even_pairs(4, speed), hard_options(seed));
       for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
     }
   }

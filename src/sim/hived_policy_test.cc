@@ -43,7 +43,7 @@ TEST(HivedPolicy, CellsAreAligned) {
                    {"fifo"}});
 }
 
-std::vector<JobRow> random_rows(std::uint64_t seed, int jobs, bool guests) {
+std::vector<JobRow> random_tenant_rows(std::uint64_t seed, int jobs, bool guests) {
   Random random(seed);
   std::vector<JobRow> rows;
   Seconds submit = 0;
@@ -72,7 +72,7 @@ std::vector<JobRecord> records(const std::string& cluster_text, const std::vecto
 // OSDI'20 §1 and §5.2: no tenant waits longer than it would on a cluster of its own.
 TEST(HivedPolicy, NoSharingAnomalyOnRandomTraces) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    const std::vector<JobRow> all = random_rows(seed, 60, true);
+    const std::vector<JobRow> all = random_tenant_rows(seed, 60, true);
     const auto shared = records("5x8", all,
                                 "{base: hived, allocate: {part: cells, "
                                 "quotas: [3, 2]}}");
@@ -101,7 +101,7 @@ TEST(HivedPolicy, SurvivesDelayLossRefusalAndFailures) {
     options.channel = {2, 0.1, 0.1, 0.1};
     options.faults.node_mtbf = 2000;
     options.faults.repair_mean = 200;
-    const auto got = records("5x8", random_rows(seed, 40, true),
+    const auto got = records("5x8", random_tenant_rows(seed, 40, true),
                              "{base: hived, allocate: {part: cells, quotas: [3, 2]}}", options);
     for (const JobRecord& record : got) EXPECT_LT(record.end, kNever);
   }

@@ -7,14 +7,14 @@
 namespace weft {
 namespace {
 
-struct Shape {
+struct RowShape {
   int jobs = 60;
   Seconds gap = 60;          // mean time between submissions; 0: all at once
   std::uint64_t widths = 1;  // 1, 2, 4, … devices
   double log_length = 5;
 };
 
-std::vector<JobRow> random_rows(std::uint64_t seed, const Shape& shape) {
+std::vector<JobRow> random_shape_rows(std::uint64_t seed, const RowShape& shape) {
   Random random(seed);
   std::vector<JobRow> rows;
   Seconds at = 0;
@@ -26,17 +26,9 @@ std::vector<JobRow> random_rows(std::uint64_t seed, const Shape& shape) {
   return rows;
 }
 
-RunResult run(const std::string& cluster, const std::vector<JobRow>& rows, const char* policy) {
-  Result<RunResult> result = run_trace(testing_cluster(cluster), testing_trace(rows),
-                                       *testing_policy(policy), testing_options());
-  if (!result.ok()) ADD_FAILURE() << result.error().text();
-  CHECK(result.ok());
-  return std::move(result).value();
-}
-
 TEST(ListProperty, FifoStartsInOrderOfSubmission) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const RunResult fifo = run("2x8", random_rows(seed, {.widths = 4}), "fifo");
+    const RunResult fifo = testing_run("2x8", "fifo", random_shape_rows(seed, {.widths = 4}));
     for (size_t i = 1; i < fifo.records.size(); ++i) {
       EXPECT_LE(fifo.records[i - 1].first_start, fifo.records[i].first_start) << seed;
     }
@@ -68,8 +60,8 @@ Seconds promised(const std::vector<JobRow>& rows, const RunResult& run, size_t h
 TEST(ListProperty, BackfillNeverDelaysTheHead) {
   long passed = 0, sooner = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed, {.gap = 40, .widths = 4});
-    const RunResult easy = run("1x8", rows, "backfill");
+    const std::vector<JobRow> rows = random_shape_rows(seed, {.gap = 40, .widths = 4});
+    const RunResult easy = testing_run("1x8", "backfill", rows);
     Seconds ahead = 0;  // when the last of those before it began
     for (size_t i = 0; i < rows.size(); ++i) {
       const Seconds from = std::max(rows[i].submit, ahead);
@@ -78,7 +70,7 @@ TEST(ListProperty, BackfillNeverDelaysTheHead) {
       passed += easy.records[i].first_start < ahead;
       ahead = std::max(ahead, easy.records[i].first_start);
     }
-    sooner += easy.jct_s.mean < run("1x8", rows, "fifo").jct_s.mean;
+    sooner += easy.jct_s.mean < testing_run("1x8", "fifo", rows).jct_s.mean;
   }
   EXPECT_GT(passed, 100);
   EXPECT_GE(sooner, 38);
@@ -87,8 +79,8 @@ TEST(ListProperty, BackfillNeverDelaysTheHead) {
 // Smith (1956): of all orders on one device, shortest first has the least mean completion time.
 TEST(ListProperty, ShortestFirstIsBestOnOneDevice) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed, {.jobs = 30, .gap = 0});
-    const double best = run("1x1", rows, "sjf").jct_s.mean;
+    const std::vector<JobRow> rows = random_shape_rows(seed, {.jobs = 30, .gap = 0});
+    const double best = testing_run("1x1", "sjf", rows).jct_s.mean;
     std::vector<Seconds> lengths;
     for (const JobRow& row : rows) lengths.push_back(row.duration);
     std::sort(lengths.begin(), lengths.end());
@@ -101,10 +93,11 @@ TEST(ListProperty, ShortestFirstIsBestOnOneDevice) {
 // Schrage (1968): least remaining time first is best whatever arrives when.
 TEST(ListProperty, ShortestRemainingFirstIsBestOnOneDevice) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed, {.jobs = 40, .gap = 220});
-    const double best = run("1x1", rows, "srtf").jct_s.mean;
+    const std::vector<JobRow> rows = random_shape_rows(seed, {.jobs = 40, .gap = 220});
+    const double best = testing_run("1x1", "srtf", rows).jct_s.mean;
     for (const char* other : {"fifo", "sjf", "las", "2d-las", "themis", "shockwave", "allox"}) {
-      EXPECT_LE(best, run("1x1", rows, other).jct_s.mean * (1 + 1e-9)) << other << ", " << seed;
+      EXPECT_LE(best, testing_run("1x1", other, rows).jct_s.mean * (1 + 1e-9))
+          << other << ", " << seed;
     }
   }
 }
@@ -115,9 +108,9 @@ TEST(ListProperty, ShortJobsAreNeverStoppedByAttainedService) {
   long short_jobs = 0, stopped = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const std::vector<JobRow> rows =
-        random_rows(seed, {.gap = 900, .widths = 3, .log_length = 7.5});
+        random_shape_rows(seed, {.gap = 900, .widths = 3, .log_length = 7.5});
     for (const char* policy : {"las", "2d-las"}) {
-      const RunResult result = run("1x8", rows, policy);
+      const RunResult result = testing_run("1x8", policy, rows);
       const bool wide = std::string(policy) == "2d-las";
       stopped += result.restarts;
       for (size_t i = 0; i < rows.size(); ++i) {
@@ -135,13 +128,13 @@ TEST(ListProperty, ShortJobsAreNeverStoppedByAttainedService) {
 TEST(ListProperty, UrgentJobsDoNotNoticeTheOthers) {
   long others_stopped = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed, {.gap = 40, .widths = 4});
+    const std::vector<JobRow> rows = random_shape_rows(seed, {.gap = 40, .widths = 4});
     std::vector<JobRow> urgent;
     for (const JobRow& row : rows) {
       if (row.priority == 2) urgent.push_back(row);
     }
-    const RunResult together = run("1x8", rows, "priority");
-    const RunResult alone = run("1x8", urgent, "fifo");
+    const RunResult together = testing_run("1x8", "priority", rows);
+    const RunResult alone = testing_run("1x8", "fifo", urgent);
     size_t next = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
       if (rows[i].priority < 2) {

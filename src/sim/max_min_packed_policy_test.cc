@@ -37,17 +37,13 @@ TEST(MaxMinPackedPolicy, WhoeverIsLeftGoesOnAlone) {
   EXPECT_EQ(got.restarts, 0);
 }
 
-std::vector<JobRow> random_rows(std::uint64_t seed) {
-  return random_modelled(seed, 4, 25, 200, 4000, 3);
-}
-
 // OSDI 2020, space sharing: pairs raise what everybody gets, and zero entries (memory that does not
 // suffice) are never used.
 TEST(MaxMinPackedPolicy, OnlyMeasuredPairsShareAndItPaysOnRandomTraces) {
   double packed = 0, plain = 0;
   long shared = 0;
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed);
+    const std::vector<JobRow> rows = random_pairs(seed);
     SimOptions options = testing_options();
     options.record_timeline = true;
     const RunResult got = run_pairs("2x4", rows, "max-min-packed", even_pairs(4, 0.8), options);
@@ -68,7 +64,7 @@ TEST(MaxMinPackedPolicy, OnlyMeasuredPairsShareAndItPaysOnRandomTraces) {
 
 TEST(MaxMinPackedPolicy, SurvivesDelayLossRefusalAndFailures) {
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
-    const RunResult got = run_pairs("2x4", random_rows(seed), "max-min-packed", even_pairs(4, 0.8),
+    const RunResult got = run_pairs("2x4", random_pairs(seed), "max-min-packed", even_pairs(4, 0.8),
                                     hard_options(seed));
     for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
   }

@@ -18,7 +18,8 @@ Cluster with_curve(Cluster cluster, double idle_watts) {
   return cluster;
 }
 
-RunResult run(const Cluster& cluster, const std::vector<JobRow>& jobs, const std::string& policy) {
+RunResult run_energy(const Cluster& cluster, const std::vector<JobRow>& jobs,
+                     const std::string& policy) {
   Result<RunResult> result =
       run_trace(cluster, testing_trace(jobs), *testing_policy(policy), testing_options());
   if (!result.ok()) ADD_FAILURE() << result.error().text();
@@ -31,14 +32,15 @@ RunResult run(const Cluster& cluster, const std::vector<JobRow>& jobs, const std
 TEST(MinEnergy, SlackIsTurnedIntoLowerCaps) {
   const Cluster cluster = with_curve(testing_cluster("1x2"), 0);
   const std::vector<JobRow> jobs = {{0, 1, 100, 0, 130}, {0, 1, 100, 0, 250}};
-  const RunResult alone = run(cluster, jobs, "min-energy");
+  const RunResult alone = run_energy(cluster, jobs, "min-energy");
   EXPECT_EQ(alone.records[0].end, 125);
   EXPECT_EQ(alone.records[1].end, 125);
   EXPECT_DOUBLE_EQ(alone.energy_kwh, 2 * 125 * 200 / 3.6e6);
   EXPECT_DOUBLE_EQ(alone.peak_kw, 0.4);
-  EXPECT_DOUBLE_EQ(run(cluster, jobs, "edf").energy_kwh, 2 * 100 * 400 / 3.6e6);
+  EXPECT_DOUBLE_EQ(run_energy(cluster, jobs, "edf").energy_kwh, 2 * 100 * 400 / 3.6e6);
 
-  const RunResult pressed = run(cluster, {jobs[0], jobs[1], {60, 2, 70, 0, 190}}, "min-energy");
+  const RunResult pressed =
+      run_energy(cluster, {jobs[0], jobs[1], {60, 2, 70, 0, 190}}, "min-energy");
   EXPECT_DOUBLE_EQ(pressed.records[0].end, 112) << "uncapped for the rest";
   EXPECT_DOUBLE_EQ(pressed.records[1].end, 112);
   EXPECT_NEAR(pressed.records[2].first_start, 112, 0.01);
@@ -51,7 +53,7 @@ TEST(MinEnergy, ALimitIsShared) {
   const std::string limited =
       "base: min-energy\nallocate: {part: reserve, power: saving, limit-kw: 0.4, "
       "energy-weight: 0}\n";
-  const RunResult together = run(cluster, {{0, 1, 80}, {0, 1, 80}, {200, 1, 80}}, limited);
+  const RunResult together = run_energy(cluster, {{0, 1, 80}, {0, 1, 80}, {200, 1, 80}}, limited);
   EXPECT_EQ(together.records[0].end, 100);
   EXPECT_EQ(together.records[1].end, 100);
   EXPECT_EQ(together.records[2].end, 280) << "alone it draws 400 W";
@@ -62,8 +64,8 @@ TEST(MinEnergy, ALimitIsShared) {
 TEST(MinEnergy, NodesStayDarkIfTheLimitDoesNotFeedThem) {
   const Cluster cluster = with_curve(testing_cluster("2x2"), 20);
   const RunResult result =
-      run(cluster, {{0, 2, 30}, {0, 2, 30}},
-          "base: min-energy\nallocate: {part: reserve, power: saving, limit-kw: 0.3}\n");
+      run_energy(cluster, {{0, 2, 30}, {0, 2, 30}},
+                 "base: min-energy\nallocate: {part: reserve, power: saving, limit-kw: 0.3}\n");
   EXPECT_EQ(result.records[0].end, 100);
   EXPECT_EQ(result.records[1].first_start, 100);
   EXPECT_LE(result.peak_kw, 0.3);
@@ -74,13 +76,13 @@ TEST(MinEnergy, NodesStayDarkIfTheLimitDoesNotFeedThem) {
 TEST(MinEnergy, StartsMoveWithTheCaps) {
   const Cluster cluster = with_curve(testing_cluster("1x2"), 0);
   const std::vector<JobRow> jobs = {{0, 2, 100, 0, 140}, {0, 2, 100}, {130, 2, 50, 0, 500}};
-  const RunResult saving = run(cluster, jobs, "min-energy");
+  const RunResult saving = run_energy(cluster, jobs, "min-energy");
   EXPECT_EQ(saving.records[0].end, 125);
   EXPECT_EQ(saving.records[1].first_start, 125);
   EXPECT_EQ(saving.records[2].first_start, 130) << "b gives way";
   EXPECT_NEAR(saving.records[1].end, 130 + 50 / 0.8 + 96 / 0.8, 0.01);
   for (const char* sibling : {"fifo", "edf"}) {
-    const RunResult fast = run(cluster, jobs, sibling);
+    const RunResult fast = run_energy(cluster, jobs, sibling);
     EXPECT_EQ(fast.records[1].first_start, 100) << sibling;
   }
 }
@@ -99,12 +101,14 @@ TEST(MinEnergy, TheMostEfficientSizeThatEndsInTime) {
   };
   row.estimate = 100;
   row.deadline = 300;
-  EXPECT_EQ(run(cluster, {row}, "min-energy").records[0].end, 200) << "one device, 200 W";
+  EXPECT_EQ(run_energy(cluster, {row}, "min-energy").records[0].end, 200) << "one device, 200 W";
   row.deadline = 150;
-  EXPECT_DOUBLE_EQ(run(cluster, {row}, "min-energy").records[0].end, 125) << "two devices, 200 W";
+  EXPECT_DOUBLE_EQ(run_energy(cluster, {row}, "min-energy").records[0].end, 125)
+      << "two devices, 200 W";
 }
 
-std::vector<JobRow> random_jobs(Random& random, int count, Seconds gap, std::uint32_t widest) {
+std::vector<JobRow> random_deadline_rows(Random& random, int count, Seconds gap,
+                                         std::uint32_t widest) {
   std::vector<JobRow> rows;
   Seconds at = 0;
   for (int i = 0; i < count; ++i) {
@@ -128,14 +132,14 @@ TEST(MinEnergyProperty, LessEnergyWithinTheLimitAndPromisesKept) {
   double saved = 0, spent = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     Random random(seed);
-    const std::vector<JobRow> jobs = random_jobs(random, 60, 60, 8);
-    const RunResult saving = run(cluster, jobs, "min-energy");
-    const RunResult full = run(cluster, jobs, kUncapped);
+    const std::vector<JobRow> jobs = random_deadline_rows(random, 60, 60, 8);
+    const RunResult saving = run_energy(cluster, jobs, "min-energy");
+    const RunResult full = run_energy(cluster, jobs, kUncapped);
     EXPECT_LE(above_idle_kwh(saving, cluster), above_idle_kwh(full, cluster) + 1e-9) << seed;
     saved += above_idle_kwh(saving, cluster);
     spent += above_idle_kwh(full, cluster);
-    EXPECT_EQ(run(cluster, jobs, reject + "}\n").deadline_misses, 0) << seed;
-    const RunResult limited = run(cluster, jobs, reject + ", limit-kw: 3.5}\n");
+    EXPECT_EQ(run_energy(cluster, jobs, reject + "}\n").deadline_misses, 0) << seed;
+    const RunResult limited = run_energy(cluster, jobs, reject + ", limit-kw: 3.5}\n");
     EXPECT_EQ(limited.deadline_misses, 0) << seed;
     EXPECT_LE(limited.peak_kw, 3.5 + 1e-9) << seed;
     EXPECT_GT(full.peak_kw, 3.5) << "the limit would not matter";
@@ -150,10 +154,10 @@ TEST(MinEnergyProperty, WhatFifoKeepsIsKept) {
   long kept = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Random random(seed);
-    std::vector<JobRow> jobs = random_jobs(random, 12, 0, 8);
+    std::vector<JobRow> jobs = random_deadline_rows(random, 12, 0, 8);
     for (JobRow& row : jobs) row.deadline = random.uniform(1, 4) * 300 + row.duration;
-    const RunResult fifo = run(cluster, jobs, "fifo");
-    const RunResult saving = run(cluster, jobs, "min-energy");
+    const RunResult fifo = run_energy(cluster, jobs, "fifo");
+    const RunResult saving = run_energy(cluster, jobs, "min-energy");
     for (size_t i = 0; i < jobs.size(); ++i) {
       if (fifo.records[i].end + 1 > jobs[i].deadline) continue;
       ++kept;

@@ -36,7 +36,7 @@ Result<RunResult> run_on(const std::string& cluster_text, const std::string& net
   return simulate(request);
 }
 
-std::vector<Seconds> ends_of(const Result<RunResult>& result) {
+std::vector<Seconds> ends_if_ok(const Result<RunResult>& result) {
   std::vector<Seconds> ends;
   CHECK(result.ok());
   for (const JobRecord& record : result->records) ends.push_back(record.end);
@@ -53,7 +53,7 @@ TEST(NetworkRates, AJobAloneTakesItsTraceDuration) {
   // 40 bytes in each direction between 2 nodes need 4 s of a port of 10: it cannot hide, but that
   // is how it is on its own.
   const auto result = run_on("4x2", waist(10), {{0, 4, 100, 0, kNever, 0, -1, sender(40)}}, "fifo");
-  EXPECT_DOUBLE_EQ(ends_of(result)[0], 100);
+  EXPECT_DOUBLE_EQ(ends_if_ok(result)[0], 100);
   EXPECT_EQ(result->spanning_jobs, 1);
   EXPECT_EQ(result->contended_jobs, 0);
 }
@@ -66,8 +66,8 @@ TEST(NetworkRates, JobsThatShareAWaistSlowEachOther) {
   // links of the middle leaf (nodes 2 and 3) carry both: 5 each, so a step takes 1 + 4 s instead
   // of 3.
   const auto result = run_on("6x1", waist(10), rows, "fifo");
-  EXPECT_DOUBLE_EQ(ends_of(result)[0], 100);
-  EXPECT_DOUBLE_EQ(ends_of(result)[1], 100);
+  EXPECT_DOUBLE_EQ(ends_if_ok(result)[0], 100);
+  EXPECT_DOUBLE_EQ(ends_if_ok(result)[1], 100);
   EXPECT_EQ(result->contended_jobs, 2);
   EXPECT_GT(result->busiest_link_use, 0.5);
 }
@@ -76,7 +76,7 @@ TEST(NetworkRates, TheOtherSpeedsUpWhenOneEnds) {
   const std::vector<JobRow> rows = {{0, 3, 30, 0, kNever, 0, -1, sender(15)},
                                     {0, 3, 60, 0, kNever, 0, -1, sender(15)}};
   // Both at 3/5 until 50, when a has done its 30; then b has 30 left at full speed.
-  EXPECT_EQ(ends_of(run_on("6x1", waist(10), rows, "fifo")), (std::vector<Seconds>{50, 80}));
+  EXPECT_EQ(ends_if_ok(run_on("6x1", waist(10), rows, "fifo")), (std::vector<Seconds>{50, 80}));
 }
 
 TEST(NetworkRates, InfiniteBandwidthIsTheTable) {
@@ -109,10 +109,10 @@ TEST(NetworkRates, PlacesKeepGangsOffTheSpine) {
                                     {2, 2, 30, 0, kNever, 0, -1, sender(10)}};
   const std::string narrow = waist(1);
   const Seconds alone = 32;
-  EXPECT_GT(ends_of(run_on("6x1", narrow, rows, "fifo"))[3], alone);
+  EXPECT_GT(ends_if_ok(run_on("6x1", narrow, rows, "fifo"))[3], alone);
   for (const char* place : {"rack", "network"}) {
     const std::string policy = std::string("name: p\nplace: ") + place + "\n";
-    EXPECT_DOUBLE_EQ(ends_of(run_on("6x1", narrow, rows, policy))[3], alone) << place;
+    EXPECT_DOUBLE_EQ(ends_if_ok(run_on("6x1", narrow, rows, policy))[3], alone) << place;
   }
 }
 

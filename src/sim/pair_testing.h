@@ -75,6 +75,10 @@ inline std::vector<JobRow> random_modelled(std::uint64_t seed, size_t models, in
   return rows;
 }
 
+inline std::vector<JobRow> random_pairs(std::uint64_t seed) {
+  return random_modelled(seed, 4, 25, 200, 4000, 3);
+}
+
 // Seconds for which two jobs held parts of one device; of several devices, the longest such time.
 // Requires: the run recorded its timeline.
 inline std::map<std::pair<JobId, JobId>, Seconds> together_s(const RunResult& result) {

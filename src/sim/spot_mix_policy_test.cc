@@ -22,8 +22,8 @@ JobRow due(Seconds submit, std::uint32_t devices, Seconds duration, Seconds dead
   return {submit, devices, duration, 0, deadline};
 }
 
-RunResult run(const Cluster& cluster, const std::vector<JobRow>& rows, const std::string& policy,
-              const SimOptions& options) {
+RunResult run_spot(const Cluster& cluster, const std::vector<JobRow>& rows,
+                   const std::string& policy, const SimOptions& options) {
   const Trace trace = testing_trace(rows);
   Result<RunResult> result = run_trace(cluster, trace, *testing_policy(policy), options);
   CHECK_MSG(result.ok(), result.ok() ? "" : result.error().text().c_str());
@@ -46,11 +46,11 @@ TEST(SpotMixPolicy, AJobThatIsAheadWaitsForSpotNodes) {
   options.faults.recorded = {{50, 0, 100, 0}};
   const std::vector<JobRow> rows = {due(0, 1, 100, 1000), due(60, 1, 30, 100),
                                     due(95, 1, 10, 2000)};
-  const RunResult got = run(cluster, rows, "spot-mix", options);
+  const RunResult got = run_spot(cluster, rows, "spot-mix", options);
   EXPECT_EQ(starts(got), (std::vector<Seconds>{0, 60, 95}));
   EXPECT_DOUBLE_EQ(got.records[0].end, 200);
-  EXPECT_NE(starts(got), starts(run(cluster, rows, "fifo", options)));
-  EXPECT_NE(starts(got), starts(run(cluster, rows, "edf", options)));
+  EXPECT_NE(starts(got), starts(run_spot(cluster, rows, "fifo", options)));
+  EXPECT_NE(starts(got), starts(run_spot(cluster, rows, "edf", options)));
 }
 
 TEST(SpotMixPolicy, AJobThatFallsBehindTakesAnOnDemandNode) {
@@ -59,9 +59,9 @@ TEST(SpotMixPolicy, AJobThatFallsBehindTakesAnOnDemandNode) {
   const Cluster cluster = mixed("2x1", 1);
   SimOptions options = testing_options();
   options.faults.recorded = {{50, 0, 5000, 0}};
-  const RunResult got = run(cluster, {due(0, 1, 100, 550)}, "spot-mix", options);
+  const RunResult got = run_spot(cluster, {due(0, 1, 100, 550)}, "spot-mix", options);
   EXPECT_DOUBLE_EQ(got.records[0].end, 275 + 50);  // the line: half of 550
-  const RunResult late = run(cluster, {due(0, 1, 100, 230)}, "spot-mix", options);
+  const RunResult late = run_spot(cluster, {due(0, 1, 100, 230)}, "spot-mix", options);
   EXPECT_DOUBLE_EQ(late.records[0].end, 60 + 50);  // the safety net: 230 - 50 - 120
 }
 
@@ -85,7 +85,7 @@ TEST(SpotMixPolicy, NoDeadlineIsMissedOnRandomTraces) {
     options.faults.spot_mtbf = 400;
     options.faults.spot_gone_mean = 400;
     options.faults.spot_notice = 0;
-    const RunResult got = run(mixed("16x2", 4), rows, "spot-mix", options);
+    const RunResult got = run_spot(mixed("16x2", 4), rows, "spot-mix", options);
     EXPECT_EQ(got.deadline_misses, 0) << "seed " << seed;
     EXPECT_EQ(got.with_deadline, 12);
     EXPECT_LT(got.cost, work / kHour * 3.0) << "seed " << seed;
@@ -107,7 +107,7 @@ TEST(SpotMixPolicy, SurvivesDelayLossRefusalAndFailures) {
     options.faults.node_mtbf = 3000;
     options.faults.spot_mtbf = 500;
     options.faults.repair_mean = options.faults.spot_gone_mean = 200;
-    const RunResult got = run(mixed("4x4", 2), rows, "spot-mix", options);
+    const RunResult got = run_spot(mixed("4x4", 2), rows, "spot-mix", options);
     for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
   }
 }

@@ -75,8 +75,9 @@ class HostAuditor : public Journal {
   std::set<JobId> stopping_;
 };
 
-RunResult run(const std::string& shorthand, const std::vector<JobRow>& rows,
-              const std::string& policy_name, const SimOptions& options = testing_options()) {
+RunResult run_audited(const std::string& shorthand, const std::vector<JobRow>& rows,
+                      const std::string& policy_name,
+                      const SimOptions& options = testing_options()) {
   const Cluster cluster = proportional_cluster(shorthand);
   const Trace trace = testing_trace(rows);
   HostAuditor auditor(cluster);
@@ -96,11 +97,12 @@ const std::vector<Tuning> kPlain = {{3, 8, 1}};
 TEST(SynergyPolicy, WhoGainsGetsWhatOthersDoNotNeed) {
   const std::vector<JobRow> rows = {sensitive(0, 1, 120, kHungry), sensitive(0, 1, 100, kFrugal),
                                     sensitive(0, 1, 50, kPlain)};
-  const RunResult got = run("1x2", rows, "synergy");
+  const RunResult got = run_audited("1x2", rows, "synergy");
   EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 0, 60}));
   EXPECT_EQ(ends_of(got), (std::vector<Seconds>{60, 100, 110}));
   for (const char* sibling : {"fifo", "{base: fifo, allocate: {part: list, backfill: any}}"}) {
-    EXPECT_EQ(starts_of(run("1x2", rows, sibling)), (std::vector<Seconds>{0, 0, 100})) << sibling;
+    EXPECT_EQ(starts_of(run_audited("1x2", rows, sibling)), (std::vector<Seconds>{0, 0, 100}))
+        << sibling;
   }
 }
 
@@ -108,7 +110,7 @@ TEST(SynergyPolicy, WhoGainsGetsWhatOthersDoNotNeed) {
 // it asked for, until b ends. 2 x 10 + 1 x 30 done by 40, the other 150 at double speed.
 TEST(SynergyPolicy, ExcessGoesBackWhenAJobNeedsItsShare) {
   const std::vector<JobRow> rows = {sensitive(0, 1, 200, kHungry), sensitive(10, 1, 30, kPlain)};
-  const RunResult got = run("1x2", rows, "synergy");
+  const RunResult got = run_audited("1x2", rows, "synergy");
   EXPECT_EQ(starts_of(got), (std::vector<Seconds>{0, 10}));
   EXPECT_EQ(ends_of(got), (std::vector<Seconds>{115, 40}));
   EXPECT_EQ(got.restarts, 0);
@@ -118,10 +120,10 @@ TEST(SynergyPolicy, ExcessGoesBackWhenAJobNeedsItsShare) {
 TEST(SynergyPolicy, MemoryIsTunedToo) {
   const std::vector<JobRow> rows = {sensitive(0, 1, 100, {{3, 8, 1}, {3, 12, 2}}),
                                     sensitive(0, 1, 100, {{3, 8, 1}, {3, 4, 1}})};
-  EXPECT_EQ(ends_of(run("1x2", rows, "synergy")), (std::vector<Seconds>{50, 100}));
+  EXPECT_EQ(ends_of(run_audited("1x2", rows, "synergy")), (std::vector<Seconds>{50, 100}));
 }
 
-std::vector<JobRow> random_rows(std::uint64_t seed) {
+std::vector<JobRow> random_tuned_rows(std::uint64_t seed) {
   Random random(seed);
   std::vector<JobRow> rows;
   Seconds submit = 0;
@@ -144,24 +146,26 @@ std::vector<JobRow> random_rows(std::uint64_t seed) {
 TEST(SynergyPolicy, NobodyIsSlowerThanWithItsProportionalShareOnRandomTraces) {
   double tuned = 0, proportional = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const std::vector<JobRow> rows = random_rows(seed);
+    const std::vector<JobRow> rows = random_tuned_rows(seed);
     for (const char* policy :
          {"synergy", "{base: srtf, allocate: {part: list, preempt: true, tune: true}}"}) {
-      const RunResult got = run("3x4", rows, policy);
+      const RunResult got = run_audited("3x4", rows, policy);
       for (size_t i = 0; i < rows.size(); ++i) {
         EXPECT_LE(got.records[i].run_s, rows[i].duration + 1e-6) << policy << ", seed " << seed;
       }
       if (policy == std::string("synergy")) tuned += got.jct_s.mean;
     }
     proportional +=
-        run("3x4", rows, "{base: synergy, allocate: {part: list, backfill: any}}").jct_s.mean;
+        run_audited("3x4", rows, "{base: synergy, allocate: {part: list, backfill: any}}")
+            .jct_s.mean;
   }
   EXPECT_LT(tuned, proportional);
 }
 
 TEST(SynergyPolicy, SurvivesDelayLossRefusalAndFailures) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const RunResult got = run("3x4", random_rows(seed), "synergy", hard_options(seed));
+    const RunResult got =
+        run_audited("3x4", random_tuned_rows(seed), "synergy", hard_options(seed));
     for (const JobRecord& record : got.records) EXPECT_LT(record.end, kNever);
   }
 }

@@ -9,7 +9,7 @@
 namespace weft::sync {
 namespace {
 
-constexpr std::string_view kHeading = "weft-sync-rank 1";
+constexpr std::string_view kRankHeading = "weft-sync-rank 1";
 constexpr std::size_t kNumbersOfOperation = 8;
 
 }  // namespace
@@ -17,7 +17,7 @@ constexpr std::size_t kNumbersOfOperation = 8;
 std::string Machine::save() const {
   // Gradients are not saved: the rank that restores takes that step again.
   const bool untaken = !under_way_.empty() && under_way_.front().action.what == What::kGradients;
-  std::string text = fmt::format("{}\nmode {}\n", kHeading, mode_text(mode_));
+  std::string text = fmt::format("{}\nmode {}\n", kRankHeading, mode_text(mode_));
   text += fmt::format("step {}\nround {}\nperiod {}\n", step_ - (untaken ? 1 : 0), round_, period_);
   text += fmt::format("agreed {}\nfirst_loss {}\n", agreed_ ? 1 : 0, first_loss_);
   text += untaken ? "sums 0 0 0\n" : fmt::format("sums {} {} {}\n", loss_sum_, lr_, lr_sum_);
@@ -34,7 +34,7 @@ std::string Machine::save() const {
 
 Result<Machine> Machine::restore(std::string_view saved, std::vector<Member> members,
                                  std::uint32_t self, std::uint32_t epoch) {
-  StateReader reader(saved, kHeading);
+  StateReader reader(saved, kRankHeading);
   const auto mode = parse_mode(reader.line("mode"));
   if (!mode.ok()) {
     reader.refuse(mode.error().what);

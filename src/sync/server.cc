@@ -10,7 +10,7 @@
 namespace weft::sync {
 namespace {
 
-constexpr std::string_view kHeading = "weft-sync-shard 1";
+constexpr std::string_view kShardHeading = "weft-sync-shard 1";
 constexpr std::uint64_t kMostWorkers = 1 << 20;
 
 }  // namespace
@@ -173,8 +173,9 @@ void ShardServer::change_members(const std::vector<Member>& members) {
 }
 
 std::string ShardServer::save() const {
-  std::string text = fmt::format("{}\nmode {}\nversion {}\ncollected {}\nworkers {}\n", kHeading,
-                                 mode_text(mode_), version_, collected_, workers_.size());
+  std::string text =
+      fmt::format("{}\nmode {}\nversion {}\ncollected {}\nworkers {}\n", kShardHeading,
+                  mode_text(mode_), version_, collected_, workers_.size());
   for (const auto& [rank, worker] : workers_) {
     text += fmt::format("worker {} {} {}\n", rank, worker.clock, worker.version);
   }
@@ -183,7 +184,7 @@ std::string ShardServer::save() const {
 
 Result<ShardServer> ShardServer::restore(std::string_view saved,
                                          const std::vector<Member>& members) {
-  StateReader reader(saved, kHeading);
+  StateReader reader(saved, kShardHeading);
   const auto mode = parse_mode(reader.line("mode"));
   if (!mode.ok() || mode->exchange != Exchange::kServers) {
     reader.refuse(mode.ok() ? "its mode has no shard servers" : mode.error().what);

@@ -123,7 +123,7 @@ Status try_one(const CollectiveQuestion& question, const Candidate& candidate,
   return {};
 }
 
-Error unknown(const std::string& algorithm, const Request& request) {
+Error unknown_algorithm(const std::string& algorithm, const Request& request) {
   auto none = collective::generate(algorithm, request);  // knows the names and near misses
   if (none.ok()) return Error{ErrorKind::kNotFound, "no algorithm fits", ""};
   Error error = none.error();
@@ -160,7 +160,7 @@ Result<CollectiveAnswer> choose_collective(const CollectiveQuestion& question,
       candidates.push_back({{std::string(kSynthesised), 1, kNever, 0, refusal, 0}, nullptr, 0});
     }
   }
-  if (candidates.empty()) return unknown(algorithm, request);
+  if (candidates.empty()) return unknown_algorithm(algorithm, request);
   for (const Candidate& candidate : candidates) {
     const Status tried = try_one(question, candidate, max_messages, answer);
     if (!tried.ok()) return tried.error();

@@ -127,8 +127,8 @@ double slots_of(const InNetworkSwitch& sw, const Running& r, std::size_t jobs) {
   return sw.sharing == SlotSharing::kExclusive && !r.holds_switch ? 0 : all;
 }
 
-void describe(const InNetworkSwitch& sw, const Running& r, std::size_t jobs,
-              InNetworkOutcome& out) {
+void describe_limits(const InNetworkSwitch& sw, const Running& r, std::size_t jobs,
+                     InNetworkOutcome& out) {
   const double slots = slots_of(sw, r, jobs);
   const bool denied = sw.sharing == SlotSharing::kExclusive && !r.holds_switch;
   out.slot_limit_bytes_per_s = denied ? 0 : through(sw, slots, sw.rtt);
@@ -204,7 +204,7 @@ std::vector<InNetworkOutcome> run_in_network(const InNetworkSwitch& sw,
   }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     out[j].time_s += jobs[j].startup;
-    describe(sw, running[j], jobs.size(), out[j]);
+    describe_limits(sw, running[j], jobs.size(), out[j]);
   }
   return out;
 }

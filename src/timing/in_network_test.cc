@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-constexpr double kSpeed = 12.5e9, kBytes = 100e6;
-constexpr Seconds kAlpha = 5e-6;
+constexpr double kSwitchSpeed = 12.5e9, kSwitchBytes = 100e6;
+constexpr Seconds kSwitchAlpha = 5e-6;
 
 InNetworkSwitch switch_with(std::int64_t slots, SlotSharing sharing = SlotSharing::kStatic) {
   InNetworkSwitch sw;
@@ -23,15 +23,15 @@ InNetworkSwitch switch_with(std::int64_t slots, SlotSharing sharing = SlotSharin
   return sw;
 }
 
-InNetworkJob job_of(int workers, double bytes = kBytes) {
-  return {workers, bytes, kSpeed, 2 * kAlpha, 1};
+InNetworkJob job_of(int workers, double bytes = kSwitchBytes) {
+  return {workers, bytes, kSwitchSpeed, 2 * kSwitchAlpha, 1};
 }
 
 // What is left when no limit binds is what the schedule itself takes on one switch.
 TEST(InNetwork, WithoutLimitsItTakesWhatTheScheduleTakes) {
   const collective::Schedule schedule = made("in-network", {.ranks = 8});
   const Topology topology = topology_of("switch:latency=5us,bandwidth=12.5GB/s", 8);
-  const Seconds want = run_schedule(task_on(schedule, topology, kBytes)).time_s;
+  const Seconds want = run_schedule(task_on(schedule, topology, kSwitchBytes)).time_s;
   for (std::int64_t slots : {std::int64_t{-1}, std::int64_t{250}}) {  // 250: B x RTT / payload
     const InNetworkOutcome out = run_in_network(switch_with(slots), {job_of(8)})[0];
     EXPECT_NEAR(out.time_s, want, 1e-12) << slots;
@@ -51,12 +51,12 @@ TEST(InNetwork, WithoutSlotsHostsAddUpEverything) {
   for (SlotSharing sharing : {SlotSharing::kStatic, SlotSharing::kShared}) {
     InNetworkJob job = job_of(8);
     const InNetworkOutcome one = run_in_network(switch_with(0, sharing), {job})[0];
-    EXPECT_NEAR(one.time_s, 10e-6 + 8 * kBytes / kSpeed, 1e-12) << name_of(sharing);
+    EXPECT_NEAR(one.time_s, 10e-6 + 8 * kSwitchBytes / kSwitchSpeed, 1e-12) << name_of(sharing);
     EXPECT_NEAR(one.fallback_share, 1, 1e-12);
     EXPECT_EQ(one.limited_by, "fall-back");
     job.fallback_servers = 4;
     EXPECT_NEAR(run_in_network(switch_with(0, sharing), {job})[0].time_s,
-                10e-6 + 2 * kBytes / kSpeed, 1e-12);
+                10e-6 + 2 * kSwitchBytes / kSwitchSpeed, 1e-12);
   }
 }
 
@@ -64,7 +64,7 @@ TEST(InNetwork, WithoutSlotsHostsAddUpEverything) {
 TEST(InNetwork, AJobTakesHostsWhenTheyAreFaster) {
   const InNetworkOutcome out = run_in_network(switch_with(20), {job_of(8)})[0];
   EXPECT_EQ(out.limited_by, "fall-back");
-  EXPECT_NEAR(out.bytes_per_s, kSpeed / 8, 1);
+  EXPECT_NEAR(out.bytes_per_s, kSwitchSpeed / 8, 1);
   EXPECT_EQ(run_in_network(switch_with(20), {job_of(16)})[0].limited_by, "slots");
 }
 
@@ -73,7 +73,7 @@ TEST(InNetwork, HeadersAndLossTakeTheirPartOfTheLine) {
   sw.header_bytes = 250;
   sw.loss = 0.01;
   const InNetworkOutcome out = run_in_network(sw, {job_of(4)})[0];
-  EXPECT_NEAR(out.bytes_per_s, kSpeed * 0.8 * 0.99, 1e-3);
+  EXPECT_NEAR(out.bytes_per_s, kSwitchSpeed * 0.8 * 0.99, 1e-3);
 }
 
 // Two packets, each lost with probability q: the first is sent again with 1 - (1 - q)^2, and so on.
@@ -95,13 +95,13 @@ TEST(InNetwork, TimeoutsLengthenTheCycleOfASlot) {
 TEST(InNetwork, StaticPartsAreHalvedSharedOnesFallBack) {
   const std::vector<InNetworkJob> two = {job_of(4), job_of(4)};
   for (const InNetworkOutcome& out : run_in_network(switch_with(250), two)) {
-    EXPECT_NEAR(out.bytes_per_s, kSpeed / 2, 1);
+    EXPECT_NEAR(out.bytes_per_s, kSwitchSpeed / 2, 1);
     EXPECT_EQ(out.limited_by, "slots");
   }
   // Each would need 250. A part f finds a slot: 2 f 250 / (f + 4 (1 - f)) = 250, so f = 0.8.
   for (const InNetworkOutcome& out : run_in_network(switch_with(250, SlotSharing::kShared), two)) {
     EXPECT_NEAR(out.fallback_share, 0.2, 1e-9);
-    EXPECT_NEAR(out.bytes_per_s, kSpeed / 1.6, 10);
+    EXPECT_NEAR(out.bytes_per_s, kSwitchSpeed / 1.6, 10);
   }
 }
 
@@ -109,15 +109,15 @@ TEST(InNetwork, StaticPartsAreHalvedSharedOnesFallBack) {
 TEST(InNetwork, SharedSlotsGoToThoseWhoStay) {
   const auto out =
       run_in_network(switch_with(250, SlotSharing::kShared), {job_of(4, 10e6), job_of(4, 100e6)});
-  EXPECT_NEAR(out[0].time_s, 10e-6 + 10e6 * 1.6 / kSpeed, 1e-12);
-  EXPECT_NEAR(out[1].time_s, 10e-6 + (10e6 * 1.6 + 90e6) / kSpeed, 1e-11);
+  EXPECT_NEAR(out[0].time_s, 10e-6 + 10e6 * 1.6 / kSwitchSpeed, 1e-12);
+  EXPECT_NEAR(out[1].time_s, 10e-6 + (10e6 * 1.6 + 90e6) / kSwitchSpeed, 1e-11);
   EXPECT_NEAR(out[1].fallback_share, 0.2 * 0.1, 1e-9);
 }
 
 TEST(InNetwork, OnlyOneJobHasAnExclusiveSwitch) {
   const auto out = run_in_network(switch_with(-1, SlotSharing::kExclusive), {job_of(4), job_of(4)});
-  EXPECT_NEAR(out[0].time_s, 10e-6 + kBytes / kSpeed, 1e-12);
-  EXPECT_NEAR(out[1].time_s, 10e-6 + 4 * kBytes / kSpeed, 1e-12);
+  EXPECT_NEAR(out[0].time_s, 10e-6 + kSwitchBytes / kSwitchSpeed, 1e-12);
+  EXPECT_NEAR(out[1].time_s, 10e-6 + 4 * kSwitchBytes / kSwitchSpeed, 1e-12);
   EXPECT_EQ(out[1].limited_by, "fall-back");
 }
 

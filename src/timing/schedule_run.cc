@@ -8,7 +8,6 @@
 
 namespace weft {
 
-using collective::Kind;
 using collective::Op;
 using collective::Round;
 
@@ -64,11 +63,13 @@ void ScheduleRun::enter(std::uint32_t id) {
   ++lane.open;  // holds the round open while its operations are posted
   for (std::size_t i = 0; i < round.ops.size(); ++i) {
     const Op& op = round.ops[i];
-    const bool receives = op.kind == Kind::kReceive || op.kind == Kind::kReceiveReduce;
+    const bool receives =
+        op.kind == collective::Kind::kReceive || op.kind == collective::Kind::kReceiveReduce;
     if (receives) post_receive(id, op, groups_[i]);
   }
   for (std::size_t i = 0; i < round.ops.size(); ++i) {
-    if (round.ops[i].kind == Kind::kSend) post_send(id, round.ops[i], groups_[i], round.density);
+    if (round.ops[i].kind == collective::Kind::kSend)
+      post_send(id, round.ops[i], groups_[i], round.density);
   }
   close_one(id);
 }
@@ -78,7 +79,7 @@ bool ScheduleRun::steady(const Round& round) {
   const auto [at, fresh] = steady_.try_emplace(&round, true);
   if (!fresh) return at->second;
   for (const Op& op : round.ops) {
-    const bool talks = op.kind != Kind::kCopy && op.kind != Kind::kReduce;
+    const bool talks = op.kind != collective::Kind::kCopy && op.kind != collective::Kind::kReduce;
     if (talks && op.peer.advance % op.peer.modulus != 0) at->second = false;
   }
   return at->second;

@@ -13,8 +13,8 @@ namespace {
 constexpr double kAlpha = 5e-6, kSpeed = 12.5e9, kBytes = 100e6;
 constexpr const char* kSwitch = "switch:latency=5us,bandwidth=12.5GB/s";
 
-ScheduleTime timed(const char* algorithm, const collective::Request& request,
-                   const Topology& topology, double bytes) {
+ScheduleTime timed_on(const char* algorithm, const collective::Request& request,
+                      const Topology& topology, double bytes) {
   const collective::Schedule schedule = made(algorithm, request);
   return run_schedule(task_on(schedule, topology, bytes));
 }
@@ -22,7 +22,7 @@ ScheduleTime timed(const char* algorithm, const collective::Request& request,
 TEST(ScheduleRun, RingTakesWhatTheClosedFormSays) {
   for (int p : {2, 3, 8, 64, 1024}) {
     const ScheduleTime run =
-        timed("ring", {.ranks = p}, topology_of(kSwitch, std::max(2, p)), kBytes);
+        timed_on("ring", {.ranks = p}, topology_of(kSwitch, std::max(2, p)), kBytes);
     const double steps = 2.0 * (p - 1);
     const double want = steps * kAlpha + steps / p * kBytes / kSpeed;
     EXPECT_NEAR(run.time_s, want, 1e-9 * want) << p;
@@ -36,7 +36,7 @@ TEST(ScheduleRun, RingTakesWhatTheClosedFormSays) {
 TEST(ScheduleRun, HalvingDoublingTakesWhatTheClosedFormSays) {
   for (int p : {2, 8, 64, 1024}) {
     const ScheduleTime run =
-        timed("halving-doubling", {.ranks = p}, topology_of(kSwitch, p), kBytes);
+        timed_on("halving-doubling", {.ranks = p}, topology_of(kSwitch, p), kBytes);
     const double want = 2 * std::log2(p) * kAlpha + 2.0 * (p - 1) / p * kBytes / kSpeed;
     EXPECT_NEAR(run.time_s, want, 1e-9 * want) << p;
   }
@@ -45,7 +45,7 @@ TEST(ScheduleRun, HalvingDoublingTakesWhatTheClosedFormSays) {
 TEST(ScheduleRun, SwitchesThatAddUpTakeTwoLatenciesAndOneTransfer) {
   for (int p : {2, 8, 64, 1024}) {
     const ScheduleTime run =
-        timed("in-network", {.ranks = p, .per_node = p}, topology_of(kSwitch, p), kBytes);
+        timed_on("in-network", {.ranks = p, .per_node = p}, topology_of(kSwitch, p), kBytes);
     EXPECT_NEAR(run.time_s, 2 * kAlpha + kBytes / kSpeed, 1e-9 * run.time_s) << p;
   }
 }
@@ -67,8 +67,8 @@ TEST(ScheduleRun, TwoLevelsOfSwitchesTakeFourLatencies) {
 TEST(ScheduleRun, TorusUsesAllLinksAtOnce) {
   const Topology torus = topology_of("torus:16x16x16,bandwidth=50GB/s,latency=0s");
   const collective::Request request{.ranks = 4096, .dims = {16, 16, 16}};
-  EXPECT_NEAR(timed("torus", request, torus, 1e9).time_s, 6.67e-3, 0.001 * 6.67e-3);
-  EXPECT_NEAR(timed("torus-sequential", request, torus, 1e9).time_s, 20.0e-3, 0.001 * 20e-3);
+  EXPECT_NEAR(timed_on("torus", request, torus, 1e9).time_s, 6.67e-3, 0.001 * 6.67e-3);
+  EXPECT_NEAR(timed_on("torus-sequential", request, torus, 1e9).time_s, 20.0e-3, 0.001 * 20e-3);
 }
 
 // Rank 1 needs twice as long for each of its 2(p-1) messages, and everyone waits for it in turn.
@@ -78,7 +78,7 @@ TEST(ScheduleRun, OneSlowLinkSlowsTheRingAsComputedByHand) {
   for (DirectedLink& link : topology.links) {
     if (link.from == 1) link.bytes_per_s = kSpeed / 2;
   }
-  const ScheduleTime run = timed("ring", {.ranks = p}, topology, kBytes);
+  const ScheduleTime run = timed_on("ring", {.ranks = p}, topology, kBytes);
   EXPECT_NEAR(run.time_s, 6 * (kAlpha + 2 * kBytes / p / kSpeed), 1e-12);
   EXPECT_EQ(run.executed_messages, 6 * p);
 }
@@ -89,7 +89,7 @@ TEST(ScheduleRun, OneSlowLinkSlowsHalvingDoublingAsComputedByHand) {
   for (DirectedLink& link : topology.links) {
     if (link.from == 1) link.bytes_per_s = kSpeed / 2;
   }
-  const ScheduleTime run = timed("halving-doubling", {.ranks = 4}, topology, kBytes);
+  const ScheduleTime run = timed_on("halving-doubling", {.ranks = 4}, topology, kBytes);
   EXPECT_NEAR(run.time_s, 4 * kAlpha + 2 * 1.5 * kBytes / kSpeed, 1e-12);
 }
 

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kMostMessages = 4'000'000;
+constexpr std::int64_t kMostSyncMessages = 4'000'000;
 constexpr std::size_t kMostForExchange = 16;  // as live ranks have it
 
 // Ranks at one ideal switch. Between two of them a message has half of either's latency.
@@ -60,7 +60,7 @@ AverageClock::Cost AverageClock::simulate(const std::vector<RankLink>& links, do
   for (const char* const name : algorithms_for(links.size())) {
     const auto schedule = collective::generate(name, {.ranks = static_cast<int>(links.size())});
     if (!schedule.ok()) continue;
-    ScheduleTask task{&*schedule, &topology, {}, bytes, {}, false, kMostMessages};
+    ScheduleTask task{&*schedule, &topology, {}, bytes, {}, false, kMostSyncMessages};
     task.placement.vertex.resize(static_cast<std::size_t>(schedule->endpoints()));
     std::iota(task.placement.vertex.begin(), task.placement.vertex.end(), 0);
     const ScheduleTime run = run_schedule(task);

@@ -27,7 +27,7 @@ SyncTask slowed(SyncTask task, std::uint32_t rank = 3, double factor = 4) {
   return task;
 }
 
-SyncOutcome run(const SyncTask& task) {
+SyncOutcome outcome_of(const SyncTask& task) {
   auto outcome = run_sync(task);
   EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error().text());
   return std::move(outcome).value();
@@ -104,7 +104,7 @@ TEST(SyncRun, ClocksDifferByTheBoundAndNeverByMore) {
       SyncTask task = slowed(task_of("ssp:bound=" + std::to_string(bound)), 1, 7);
       task.jitter = 0.3;
       task.seed = seed;
-      EXPECT_EQ(run(task).widest, bound) << "seed " << seed;
+      EXPECT_EQ(outcome_of(task).widest, bound) << "seed " << seed;
     }
   }
 }
@@ -113,7 +113,7 @@ TEST(SyncRun, BspTakesTheSlowestStepAndTheAverage) {
   SyncTask task = slowed(task_of("bsp"));
   task.parameters = 25e6;  // 100 MB: a ring moves 1.5 times as much out of each link
   task.steps = 10;
-  const SyncOutcome found = run(task);
+  const SyncOutcome found = outcome_of(task);
   const double step = 4 * 0.05 + 1.5 * 100e6 / 25e6;
   EXPECT_NEAR(found.time_s, 10 * step, 0.001 * step * 10);
   for (const SyncRank& rank : found.ranks) {
@@ -129,11 +129,11 @@ TEST(SyncRun, PushesAndAnswersShareTheLinks) {
   SyncTask task = task_of("asp");
   task.parameters = 25e6;
   task.steps = 20;
-  const SyncOutcome found = run(task);
+  const SyncOutcome found = outcome_of(task);
   const double wire = 2 * 0.75 * 100e6 / 25e6;
   EXPECT_NEAR(found.time_s / 20, 0.05 + wire, 0.02 * wire);
   task.links[2].bytes_per_s /= 10;  // everybody needs the shard behind it
-  const SyncOutcome narrow = run(task);
+  const SyncOutcome narrow = outcome_of(task);
   EXPECT_GT(narrow.ranks[0].steps_per_s, 0);
   EXPECT_LT(narrow.ranks[0].steps_per_s, 0.5 * found.ranks[0].steps_per_s);
 }
@@ -166,14 +166,14 @@ TEST(SyncRun, SendsAsManyBytesAsTheCostModelSays) {
     task.parameters = 1e6;
     task.steps = 1200;
     const sync::SyncCost cost = sync::sync_cost(task.mode, 8, 8, 4e6);
-    EXPECT_NEAR(run(task).bytes_per_step, cost.sent_bytes, 0.01 * cost.sent_bytes);
+    EXPECT_NEAR(outcome_of(task).bytes_per_step, cost.sent_bytes, 0.01 * cost.sent_bytes);
   }
 }
 
 TEST(SyncRun, LocalSendsOneOfItsPeriod) {
-  const double every = run(task_of("bsp")).bytes_per_step;
+  const double every = outcome_of(task_of("bsp")).bytes_per_step;
   for (const int period : {2, 4, 8, 20}) {
-    const auto found = run(task_of("local:period=" + std::to_string(period)));
+    const auto found = outcome_of(task_of("local:period=" + std::to_string(period)));
     EXPECT_DOUBLE_EQ(found.bytes_per_step, every / period);
   }
 }
@@ -182,33 +182,33 @@ TEST(SyncRun, LocalSendsOneOfItsPeriod) {
 TEST(SyncRun, OverlapHidesAverages) {
   SyncTask task = task_of("diloco:period=20");
   task.parameters = 25e5;  // 0.6 s an average
-  const double blocking = run(task).time_s;
+  const double blocking = outcome_of(task).time_s;
   EXPECT_NEAR(blocking, 200 * 0.05 + 10 * 0.6, 0.02);
   task.mode = *sync::parse_mode("diloco:period=20,overlap=13");
-  EXPECT_NEAR(run(task).time_s, 200 * 0.05, 0.02);
+  EXPECT_NEAR(outcome_of(task).time_s, 200 * 0.05, 0.02);
   task.mode = *sync::parse_mode("diloco:period=20,overlap=4");
-  EXPECT_NEAR(run(task).time_s, 200 * 0.05 + 9 * (0.6 - 4 * 0.05), 0.02);
+  EXPECT_NEAR(outcome_of(task).time_s, 200 * 0.05 + 9 * (0.6 - 4 * 0.05), 0.02);
   task.mode = *sync::parse_mode("diloco:period=20,eager");
-  EXPECT_NEAR(run(task).time_s, 200 * 0.05, 0.02);
+  EXPECT_NEAR(outcome_of(task).time_s, 200 * 0.05, 0.02);
 }
 
 TEST(SyncRun, CodecsMakeBytesFewerAndTakeTime) {
   SyncTask task = task_of("local:period=4");
   task.parameters = 25e5;
-  const SyncOutcome plain = run(task);
+  const SyncOutcome plain = outcome_of(task);
   task.bytes_per_value = 1;
-  const SyncOutcome coded = run(task);
+  const SyncOutcome coded = outcome_of(task);
   EXPECT_DOUBLE_EQ(coded.bytes_per_step, plain.bytes_per_step / 4);
   EXPECT_NEAR(plain.time_s - coded.time_s, 50 * 0.45, 0.02);
   task.coding_s_per_value = 1e-8;
-  EXPECT_NEAR(run(task).time_s - coded.time_s, 50 * 0.025, 1e-6);
+  EXPECT_NEAR(outcome_of(task).time_s - coded.time_s, 50 * 0.025, 1e-6);
 }
 
 TEST(SyncRun, TheSameSeedGivesTheSameRun) {
   for (const char* const text : {"bsp", "bsp:backup=2", "ssp", "asp", "local", "gossip"}) {
     SyncTask task = slowed(task_of(text, 6));
     task.jitter = 0.2;
-    const SyncOutcome first = run(task), again = run(task);
+    const SyncOutcome first = outcome_of(task), again = outcome_of(task);
     EXPECT_EQ(first.time_s, again.time_s) << text;
     EXPECT_EQ(first.events, again.events) << text;
     for (std::size_t r = 0; r < 6; ++r) {
@@ -216,16 +216,16 @@ TEST(SyncRun, TheSameSeedGivesTheSameRun) {
       EXPECT_EQ(first.ranks[r].waiting_s, again.ranks[r].waiting_s) << text;
     }
     task.seed = 2;
-    EXPECT_NE(run(task).time_s, first.time_s) << text;
+    EXPECT_NE(outcome_of(task).time_s, first.time_s) << text;
   }
 }
 
 // Events, not seconds: ten times as long steps are as many events.
 TEST(SyncRun, EventsDoNotGrowWithTime) {
   SyncTask task = slowed(task_of("asp", 64));
-  const SyncOutcome found = run(task);
+  const SyncOutcome found = outcome_of(task);
   task.step_s *= 1000;
-  EXPECT_EQ(run(task).events, found.events);
+  EXPECT_EQ(outcome_of(task).events, found.events);
   EXPECT_LE(found.events, 64U * 200 * 3 + 64 * 3);
 }
 
@@ -233,7 +233,7 @@ TEST(SyncRun, EndsAfterItsTimeToo) {
   SyncTask task = slowed(task_of("asp"));
   task.steps = 0;
   task.seconds = 6;
-  const SyncOutcome found = run(task);
+  const SyncOutcome found = outcome_of(task);
   EXPECT_EQ(found.time_s, 6);
   EXPECT_NEAR(static_cast<double>(found.ranks[0].steps), 6 / 0.0505, 2);
   EXPECT_NEAR(static_cast<double>(found.ranks[3].steps), 6 / 0.2005, 1);
@@ -241,9 +241,9 @@ TEST(SyncRun, EndsAfterItsTimeToo) {
 
 TEST(SyncRun, AnAdaptivePeriodFollowsTheSyntheticLoss) {
   SyncTask task = task_of("local:period=16,adaptive");
-  const double fixed = run(task_of("local:period=16")).bytes_per_step;
+  const double fixed = outcome_of(task_of("local:period=16")).bytes_per_step;
   task.loss_half_steps = 20;
-  EXPECT_GT(run(task).bytes_per_step, 2 * fixed);
+  EXPECT_GT(outcome_of(task).bytes_per_step, 2 * fixed);
 }
 
 TEST(SyncRun, RefusesWhatATimingRunCannotKnow) {

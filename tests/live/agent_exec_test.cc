@@ -19,9 +19,9 @@ AgentJson exec(char id, const std::string& uuid, const std::string& script, int 
           {"epoch", 1},   {"rank", rank},    {"command", {"sh", "-c", script}}};
 }
 AgentJson began(char id) { return {{"op", "exec_began"}, {"id", id_of(id)}}; }
-AgentJson ended(char id) { return {{"op", "exec_ended"}, {"id", id_of(id)}}; }
+AgentJson exec_ended(char id) { return {{"op", "exec_ended"}, {"id", id_of(id)}}; }
 
-pid_t told(const AgentNode& node, const std::string& name) {
+pid_t told_pid(const AgentNode& node, const std::string& name) {
   EXPECT_TRUE(wait_until([&] { return std::atoi(slurp(node.scratch.path(name)).c_str()) > 0; }))
       << name << "\n"
       << node.err();
@@ -46,7 +46,7 @@ class AgentExec : public testing::Test {
   std::pair<pid_t, pid_t> stay(char id) {
     controller.send(exec(id, "a", kStays));
     EXPECT_TRUE(controller.wait(began(id)).is_object()) << controller.said() << node.err();
-    return {told(node, "main"), told(node, "helper")};
+    return {told_pid(node, "main"), told_pid(node, "helper")};
   }
   std::string output(char id, int stream) const {
     std::string all;
@@ -63,18 +63,18 @@ class AgentExec : public testing::Test {
 
 TEST_F(AgentExec, TellsOutputByStreamAndTheEnd) {
   controller.send(exec('1', "a", "echo out; echo err >&2; exit 7"));
-  const AgentJson end = controller.wait(ended('1'));
+  const AgentJson end = controller.wait(exec_ended('1'));
   EXPECT_EQ(end["code"], 7) << controller.said();
   EXPECT_EQ(end["signal"], 0);
   EXPECT_EQ(end["why"], "");
   EXPECT_EQ(output('1', 1), "out\n");
   EXPECT_EQ(output('1', 2), "err\n");
   controller.send(exec('2', "a", "kill -9 $$"));
-  EXPECT_EQ(controller.wait(ended('2'))["signal"], 9);
+  EXPECT_EQ(controller.wait(exec_ended('2'))["signal"], 9);
   AgentJson missing = exec('3', "a", "");
   missing["command"] = {"no-such-program"};
   controller.send(missing);
-  const AgentJson none = controller.wait(ended('3'));
+  const AgentJson none = controller.wait(exec_ended('3'));
   EXPECT_EQ(none["code"], 127);
   EXPECT_THAT(none["why"].get<std::string>(), HasSubstr("no-such-program"));
 }
@@ -85,36 +85,37 @@ TEST_F(AgentExec, SendsNoMoreThanItMay) {
   ASSERT_TRUE(wait_until([&] { return bytes() == 256 << 10; })) << bytes();
   controller.send({{"op", "exec_more"}, {"id", id_of('1')}, {"until", 300'000}});
   ASSERT_TRUE(wait_until([&] { return bytes() == 300'000; })) << bytes();
-  EXPECT_TRUE(controller.all(ended('1')).empty());
+  EXPECT_TRUE(controller.all(exec_ended('1')).empty());
   controller.send({{"op", "exec_more"}, {"id", id_of('1')}, {"until", 2'000'000}});
-  EXPECT_EQ(controller.wait(ended('1'))["code"], 0);
+  EXPECT_EQ(controller.wait(exec_ended('1'))["code"], 0);
   EXPECT_EQ(bytes(), 1'000'000u);
 }
 
 TEST_F(AgentExec, IsRefusedWhereNoRankRuns) {
   controller.send(exec('1', "b", "true"));
-  EXPECT_EQ(controller.wait(ended('1'))["why"], "rank 0 does not run here");
+  EXPECT_EQ(controller.wait(exec_ended('1'))["why"], "rank 0 does not run here");
   controller.send(exec('2', "a", "true", 5));
-  EXPECT_EQ(controller.wait(ended('2'))["why"], "rank 5 does not run here");
+  EXPECT_EQ(controller.wait(exec_ended('2'))["why"], "rank 5 does not run here");
   AgentJson wrong = exec('3', "a", "true");
   wrong["command"] = "true";
   controller.send(wrong);
-  EXPECT_THAT(controller.wait(ended('3'))["why"].get<std::string>(), HasSubstr("list of 1 to"));
+  EXPECT_THAT(controller.wait(exec_ended('3'))["why"].get<std::string>(),
+              HasSubstr("list of 1 to"));
   controller.send({{"op", "freeze"}, {"uuid", "a"}, {"epoch", 1}, {"number", 2}});
   controller.wait({{"op", "outcome"}, {"uuid", "a"}, {"number", 2}});
   controller.send(exec('4', "a", "true"));
-  EXPECT_EQ(controller.wait(ended('4'))["why"], "rank 0 is frozen");
+  EXPECT_EQ(controller.wait(exec_ended('4'))["why"], "rank 0 is frozen");
   controller.send({{"op", "thaw"}, {"uuid", "a"}, {"epoch", 1}, {"number", 3}});
   controller.wait({{"op", "outcome"}, {"uuid", "a"}, {"number", 3}});
   controller.send(exec('5', "a", "true"));
-  EXPECT_EQ(controller.wait(ended('5'))["why"], "");
+  EXPECT_EQ(controller.wait(exec_ended('5'))["why"], "");
   for (const char id : {'1', '2', '3', '4'}) EXPECT_TRUE(controller.all(began(id)).empty());
 }
 
 TEST_F(AgentExec, EndsWhenItsCallerSaysSo) {
   const auto [main, helper] = stay('1');
   controller.send({{"op", "exec_end"}, {"id", id_of('1')}});
-  EXPECT_EQ(controller.wait(ended('1'))["signal"], SIGKILL) << "it heeded nothing else";
+  EXPECT_EQ(controller.wait(exec_ended('1'))["signal"], SIGKILL) << "it heeded nothing else";
   EXPECT_FALSE(lives(main));
   EXPECT_FALSE(lives(helper));
 }
@@ -123,18 +124,18 @@ TEST_F(AgentExec, EndsWithItsTime) {
   AgentJson order = exec('1', "a", kStays);
   order["timeout_s"] = 0.3;
   controller.send(order);
-  const AgentJson end = controller.wait(ended('1'));
+  const AgentJson end = controller.wait(exec_ended('1'));
   EXPECT_EQ(end["signal"], SIGKILL);
   EXPECT_EQ(end["why"], "its time of 0.3 s is over");
 }
 
 TEST_F(AgentExec, EndsWithItsRank) {
   const auto [main, helper] = stay('1');
-  kill(told(node, "rank"), SIGKILL);
+  kill(told_pid(node, "rank"), SIGKILL);
   controller.wait({{"op", "ended"}, {"uuid", "a"}});
   EXPECT_FALSE(lives(main)) << "before the end of the rank is told";
   EXPECT_FALSE(lives(helper));
-  EXPECT_EQ(controller.wait(ended('1'))["signal"], SIGKILL);
+  EXPECT_EQ(controller.wait(exec_ended('1'))["signal"], SIGKILL);
 }
 
 TEST_F(AgentExec, EndsWhenItsRankIsFrozen) {
@@ -143,10 +144,10 @@ TEST_F(AgentExec, EndsWhenItsRankIsFrozen) {
   EXPECT_EQ(controller.wait({{"op", "outcome"}, {"uuid", "a"}, {"number", 2}})["result"], "done");
   controller.send({{"op", "thaw"}, {"uuid", "a"}, {"epoch", 1}, {"number", 3}});
   EXPECT_EQ(controller.wait({{"op", "outcome"}, {"uuid", "a"}, {"number", 3}})["result"], "done");
-  EXPECT_EQ(controller.wait(ended('1'))["why"], "rank 0 is frozen");
+  EXPECT_EQ(controller.wait(exec_ended('1'))["why"], "rank 0 is frozen");
   EXPECT_FALSE(lives(main));
   EXPECT_FALSE(lives(helper));
-  EXPECT_TRUE(lives(told(node, "rank"))) << "which goes on";
+  EXPECT_TRUE(lives(told_pid(node, "rank"))) << "which goes on";
 }
 
 TEST_F(AgentExec, EndsWithItsController) {
@@ -154,7 +155,7 @@ TEST_F(AgentExec, EndsWithItsController) {
   controller.hang_up();
   EXPECT_TRUE(wait_until([&] { return !lives(main) && !lives(helper); }));
   EXPECT_TRUE(controller.wait({{"op", "hello"}}, 2).is_object()) << "of the same agent";
-  EXPECT_TRUE(lives(told(node, "rank"))) << "which goes on";
+  EXPECT_TRUE(lives(told_pid(node, "rank"))) << "which goes on";
 }
 
 TEST_F(AgentExec, EndsWithItsAgent) {
@@ -163,9 +164,9 @@ TEST_F(AgentExec, EndsWithItsAgent) {
   EXPECT_TRUE(wait_until([&] { return !lives(main) && !lives(helper); }));
   node.start();
   controller.wait({{"op", "hello"}}, 2);
-  EXPECT_TRUE(lives(told(node, "rank"))) << "which goes on";
+  EXPECT_TRUE(lives(told_pid(node, "rank"))) << "which goes on";
   controller.send(exec('2', "a", "true"));
-  EXPECT_EQ(controller.wait(ended('2'))["why"], "");
+  EXPECT_EQ(controller.wait(exec_ended('2'))["why"], "");
 }
 
 TEST_F(AgentExec, EndsWithItsKeeper) {
@@ -174,7 +175,7 @@ TEST_F(AgentExec, EndsWithItsKeeper) {
   const pid_t keeper = std::atoi(stat.c_str() + stat.rfind(") ") + 4);
   ASSERT_GT(keeper, 1);
   kill(keeper, SIGKILL);
-  EXPECT_EQ(controller.wait(ended('1'))["why"], "its keeper was lost");
+  EXPECT_EQ(controller.wait(exec_ended('1'))["why"], "its keeper was lost");
   EXPECT_FALSE(lives(main));
   EXPECT_FALSE(lives(helper));
 }
@@ -195,7 +196,7 @@ TEST_F(AgentExec, MalformedWordsEndTheConnection) {
   controller.send({{"op", "exec_input"}, {"id", id_of('9')}, {"data", "aGk="}});
   controller.send({{"op", "exec_end"}, {"id", id_of('9')}});
   controller.send(exec('1', "a", "true"));
-  EXPECT_EQ(controller.wait(ended('1'))["why"], "");
+  EXPECT_EQ(controller.wait(exec_ended('1'))["why"], "");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 AgentJson outcome(const std::string& uuid, int number) {
   return {{"op", "outcome"}, {"uuid", uuid}, {"epoch", 1}, {"number", number}};
 }
-AgentJson ended(const std::string& uuid, int rank = 0) {
+AgentJson rank_ended(const std::string& uuid, int rank = 0) {
   return {{"op", "ended"}, {"uuid", uuid}, {"epoch", 1}, {"rank", rank}};
 }
 AgentJson stop(const std::string& uuid, int number, double grace_s) {
@@ -21,12 +21,13 @@ AgentJson stop(const std::string& uuid, int number, double grace_s) {
 }
 
 // Processes of a job tell their ids in files PID_NAME.RANK.
-pid_t told(const AgentNode& node, const std::string& name) {
+pid_t written_pid(const AgentNode& node, const std::string& name) {
   return std::atoi(slurp(node.scratch.path(name)).c_str());
 }
 pid_t wait_told(const AgentNode& node, const std::string& name) {
-  EXPECT_TRUE(wait_until([&] { return told(node, name) > 0; })) << name << "\n" << node.err();
-  return told(node, name);
+  EXPECT_TRUE(wait_until([&] { return written_pid(node, name) > 0; })) << name << "\n"
+                                                                       << node.err();
+  return written_pid(node, name);
 }
 
 TEST(Agent, SaysWhatItHasAndRunsACommandToItsEnd) {
@@ -44,8 +45,8 @@ TEST(Agent, SaysWhatItHasAndRunsACommandToItsEnd) {
   order["ranks"][1]["devices"] = {0, 2};
   controller.send(order);
   EXPECT_EQ(controller.wait(outcome("a", 1))["result"], "done") << controller.said() << node.err();
-  EXPECT_EQ(controller.wait(ended("a", 0))["code"], 0);
-  const AgentJson second = controller.wait(ended("a", 1));
+  EXPECT_EQ(controller.wait(rank_ended("a", 0))["code"], 0);
+  const AgentJson second = controller.wait(rank_ended("a", 1));
   EXPECT_EQ(second["code"], 1);
   EXPECT_EQ(second["signal"], 0);
   EXPECT_EQ(second["why"], "");
@@ -63,7 +64,7 @@ TEST(Agent, StopsWithSignalAndGrace) {
   ASSERT_TRUE(wait_until([&] { return !access(node.scratch.path("ready").c_str(), F_OK); }));
   controller.send(stop("a", 2, 20));
   EXPECT_EQ(controller.wait(outcome("a", 2))["result"], "done") << controller.said();
-  const AgentJson end = controller.wait(ended("a"));
+  const AgentJson end = controller.wait(rank_ended("a"));
   EXPECT_EQ(end["code"], 7);
   EXPECT_EQ(end["why"], "stopped");
   EXPECT_EQ(node.log(), "saved\n");
@@ -82,7 +83,7 @@ TEST(Agent, KillsWhatIgnoresTheSignalAndAllItsChildren) {
   EXPECT_EQ(controller.wait(outcome("a", 2))["result"], "done") << controller.said();
   EXPECT_FALSE(lives(main));
   EXPECT_FALSE(lives(child));
-  EXPECT_EQ(controller.wait(ended("a"))["signal"], SIGKILL);
+  EXPECT_EQ(controller.wait(rank_ended("a"))["signal"], SIGKILL);
 }
 
 TEST(Agent, CarriesOutANumberOnceAndAnEpochOnce) {
@@ -146,8 +147,8 @@ TEST(Agent, SurvivorsAreTakenOverByTheNextAgent) {
   node.scratch.write("go", "");
   EXPECT_TRUE(wait_until([&] { return !lives(first) && !lives(second); }));
   node.start();
-  EXPECT_EQ(controller.wait(ended("a", 0))["code"], 0) << controller.said();
-  EXPECT_EQ(controller.wait(ended("a", 1))["code"], 0);
+  EXPECT_EQ(controller.wait(rank_ended("a", 0))["code"], 0) << controller.said();
+  EXPECT_EQ(controller.wait(rank_ended("a", 1))["code"], 0);
   EXPECT_EQ(slurp(node.scratch.path("starts")), "start\nstart\n");
 }
 
@@ -162,7 +163,7 @@ TEST(Agent, RanksEndWhenNoAgentComesBackInTime) {
   EXPECT_TRUE(wait_until([&] { return !lives(rank); }));
   EXPECT_LT(1e-9 * static_cast<double>(monotonic_ns() - from), 1.5);
   node.start();
-  EXPECT_EQ(controller.wait(ended("a"))["why"], "lease") << controller.said();
+  EXPECT_EQ(controller.wait(rank_ended("a"))["why"], "lease") << controller.said();
 }
 
 TEST(Agent, OnlyJobsThatAskForItEndWithTheControllersLease) {
@@ -178,7 +179,7 @@ TEST(Agent, OnlyJobsThatAskForItEndWithTheControllersLease) {
   const std::int64_t from = monotonic_ns();
   EXPECT_TRUE(wait_until([&] { return !lives(one); }));
   EXPECT_LT(1e-9 * static_cast<double>(monotonic_ns() - from), 1.5);
-  EXPECT_EQ(controller.wait(ended("stops"))["why"], "lease") << controller.said();
+  EXPECT_EQ(controller.wait(rank_ended("stops"))["why"], "lease") << controller.said();
   EXPECT_TRUE(lives(other));
 }
 
@@ -193,7 +194,7 @@ TEST(Agent, ACommandEndsWithItsKeeper) {
   const pid_t keeper = node.keeper("a");
   ASSERT_GT(keeper, 1);
   kill(keeper, SIGKILL);
-  const AgentJson end = controller.wait(ended("a"));
+  const AgentJson end = controller.wait(rank_ended("a"));
   EXPECT_EQ(end["why"], "keeper lost") << controller.said();
   EXPECT_FALSE(lives(main));
   EXPECT_FALSE(lives(child));
@@ -228,7 +229,7 @@ TEST(Agent, RanksOutliveTheProcessThatForkedTheirKeepers) {
   EXPECT_EQ(controller.wait(outcome("b", 1))["result"], "done") << controller.said();
   EXPECT_TRUE(lives(rank));
   node.scratch.write("go", "");
-  EXPECT_EQ(controller.wait(ended("a"))["code"], 0) << controller.said();
+  EXPECT_EQ(controller.wait(rank_ended("a"))["code"], 0) << controller.said();
 }
 
 TEST(Agent, AKeeperThatNeverCameIsAFailedStart) {
@@ -293,12 +294,12 @@ TEST(Agent, SetupComesFirstAndItsFailureIsTheEnd) {
   AgentJson good = node.order("good", "echo run");
   good["job"]["setup"] = "echo setup";
   controller.send(good);
-  EXPECT_EQ(controller.wait(ended("good"))["code"], 0) << controller.said();
+  EXPECT_EQ(controller.wait(rank_ended("good"))["code"], 0) << controller.said();
   EXPECT_EQ(node.log(), "setup\nrun\n");
   AgentJson bad = node.order("bad", "touch $T/ran");
   bad["job"]["setup"] = "exit 3";
   controller.send(bad);
-  const AgentJson end = controller.wait(ended("bad"));
+  const AgentJson end = controller.wait(rank_ended("bad"));
   EXPECT_EQ(end["code"], 3);
   EXPECT_EQ(end["why"], "setup failed");
   AgentJson nowhere = node.order("nowhere", "true");

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr double kDeadline_s = 60;
+constexpr double kBenchDeadline_s = 60;
 
 using testing::HasSubstr;
 
@@ -40,7 +40,7 @@ std::vector<ChildEnd> run_ranks(const Scratch& scratch, int ranks,
       commands.back().push_back(word);
     }
   }
-  const auto ends = run_children(commands, kDeadline_s);
+  const auto ends = run_children(commands, kBenchDeadline_s);
   EXPECT_TRUE(ends.ok());
   return ends.ok() ? *ends : std::vector<ChildEnd>(static_cast<std::size_t>(ranks));
 }
@@ -118,7 +118,7 @@ TEST(BenchSurvive, AKilledRankIsLeftOutByTheOthers) {
   const auto ends = run_children({{"/bin/sh", "-c", "exec " + verb + "0"},
                                   {"/bin/sh", "-c", killed},
                                   {"/bin/sh", "-c", "exec " + verb + "2"}},
-                                 kDeadline_s);
+                                 kBenchDeadline_s);
   ASSERT_TRUE(ends.ok());
   for (const std::size_t rank : {std::size_t{0}, std::size_t{2}}) {
     SCOPED_TRACE(rank);

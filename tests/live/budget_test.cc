@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-constexpr const char* kSteady =
+constexpr const char* kSteadyScript =
     "trap 'echo stopped >>stops; exit 0' TERM; while :; do sleep 0.05; done";
 
 // Everybody may use this in all, and then `action`.
@@ -24,7 +24,7 @@ TEST(Budget, JobsOfWhoHasSpentItAreHeldUntilThereIsMore) {
   Scratch files;
   const std::string file = files.write("budgets.yaml", budgets("0.0005", "hold"));  // 1.8 s
   Up up({"--cluster", "1x1", "--budgets", file});
-  const std::string first = up.submit("first", kSteady);
+  const std::string first = up.submit("first", kSteadyScript);
   const std::string second = up.submit("second", "true");
   ASSERT_TRUE(up.comes_to(first, "running"));
   ASSERT_TRUE(up.comes_to(second, "held"));
@@ -54,7 +54,7 @@ TEST(Budget, JobsOfWhoHasSpentItAreHeldUntilThereIsMore) {
 TEST(Budget, WhatRunsIsStoppedIfThatWasChosen) {
   Scratch files;
   Up up({"--cluster", "1x1", "--budgets", files.write("budgets.yaml", budgets("0.0005", "stop"))});
-  const std::string job = up.submit("a", kSteady);
+  const std::string job = up.submit("a", kSteadyScript);
   ASSERT_TRUE(up.comes_to(job, "running"));
   ASSERT_TRUE(up.comes_to(job, "held")) << up.weft("events").out;
   EXPECT_EQ(slurp(up.scratch.path("stops")), "stopped\n");

@@ -18,19 +18,19 @@ using testing::HasSubstr;
 using testing::Not;
 
 // Settings of the verbs that are run while it lives.
-class Settings {
+class VerbSettings {
  public:
-  explicit Settings(std::vector<std::pair<const char*, std::string>> all) {
+  explicit VerbSettings(std::vector<std::pair<const char*, std::string>> all) {
     for (const auto& [name, value] : all) {
       names_.push_back(name);
       setenv(name, value.c_str(), 1);
     }
   }
-  ~Settings() {
+  ~VerbSettings() {
     for (const char* name : names_) unsetenv(name);
   }
-  Settings(const Settings&) = delete;
-  Settings& operator=(const Settings&) = delete;
+  VerbSettings(const VerbSettings&) = delete;
+  VerbSettings& operator=(const VerbSettings&) = delete;
 
  private:
   std::vector<const char*> names_;
@@ -74,7 +74,7 @@ TEST(Network, VerbsAskWithATokenFromElsewhere) {
   EXPECT_EQ(up.weft("token revoke " + tokens[1].at("id").get<std::string>()).code, 0);
   EXPECT_EQ(up.weft("token revoke " + tokens[1].at("id").get<std::string>()).code, 1);
 
-  const Settings there({{"WEFT_URL", up.url()}, {"WEFT_TOKEN_FILE", user}});
+  const VerbSettings there({{"WEFT_URL", up.url()}, {"WEFT_TOKEN_FILE", user}});
   const std::string file = up.scratch.write(
       "far.yaml", "name: far\nworkdir: " + up.scratch.path("") + "\nrun: \"echo hello\"\n");
   const CommandResult submitted = run_weft(up.scratch, "submit --wait " + file);
@@ -92,7 +92,7 @@ TEST(Network, VerbsAskWithATokenFromElsewhere) {
   unsetenv("WEFT_TOKEN_FILE");
   std::string text = slurp(user);
   text.pop_back();
-  const Settings direct({{"WEFT_TOKEN", text}});
+  const VerbSettings direct({{"WEFT_TOKEN", text}});
   EXPECT_EQ(run_weft(up.scratch, "jobs").code, 0);
   EXPECT_THAT(slurp(up.store() + "/tokens"), Not(HasSubstr(text)));
   EXPECT_THAT(slurp(up.scratch.path("up.out")) + slurp(up.scratch.path("up.err")),
@@ -107,9 +107,9 @@ TEST(Network, TlsIsBelievedOnlyWithTheRightCertificate) {
          keys.path("key.pem")});
   const std::string operator_ = up.token("operator", "--role operator --expires 1");
   ASSERT_THAT(up.url(), HasSubstr("https://127.0.0.1:"));
-  const Settings there({{"WEFT_URL", up.url()},
-                        {"WEFT_TOKEN_FILE", operator_},
-                        {"WEFT_CA_FILE", keys.path("cert.pem")}});
+  const VerbSettings there({{"WEFT_URL", up.url()},
+                            {"WEFT_TOKEN_FILE", operator_},
+                            {"WEFT_CA_FILE", keys.path("cert.pem")}});
   const CommandResult drained = run_weft(up.scratch, "nodes drain node-1");
   EXPECT_EQ(drained.code, 0) << drained.err;
   EXPECT_TRUE(

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // Notes every process it begins as, and that it was asked to end.
-constexpr const char* kSteady =
+constexpr const char* kSteadyWithPids =
     "trap 'echo stopped >>stops; exit 0' TERM; echo $$ >>pids; "
     "while :; do sleep 0.05; done";
 constexpr double kRoundS = 1;  // of policies that decide in rounds
@@ -92,8 +92,8 @@ TEST_P(Restart, LeavesEverythingThatRunsWhereItIs) {
   const Case& c = GetParam();
   Scratch files;
   Up up(options(files, c));
-  up.submit("a", kSteady, c.jobs);
-  up.submit("b", kSteady, c.jobs);
+  up.submit("a", kSteadyWithPids, c.jobs);
+  up.submit("b", kSteadyWithPids, c.jobs);
   ASSERT_TRUE(settles(up)) << up.weft("jobs").out << up.weft("events").out;
   const auto before = holdings(up);
   const std::string noted = notes(up);
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, Restart, testing::ValuesIn(kCases),
 // Nodes keep what they were for a lease after a restart, and no longer.
 TEST(RestartNodes, ANodeWhoseAgentStaysAwayTakesNoNewWork) {
   Up up;
-  const std::string job = up.submit("a", kSteady, "num_nodes: 4\n");
+  const std::string job = up.submit("a", kSteadyWithPids, "num_nodes: 4\n");
   ASSERT_TRUE(up.comes_to(job, "running"));
   const pid_t agent = std::stoi("0" + slurp(up.store() + "/nodes/node-1/pid"));
   ASSERT_GT(agent, 1);
@@ -140,8 +140,8 @@ TEST(RestartNodes, ADaemonThatWasHeldUpStopsNothing) {
   Scratch files;
   const Case& c = kCases[0];
   Up up({"--policy", files.write("policy.yaml", c.policy)});
-  up.submit("a", kSteady, c.jobs);
-  up.submit("b", kSteady, c.jobs);
+  up.submit("a", kSteadyWithPids, c.jobs);
+  up.submit("b", kSteadyWithPids, c.jobs);
   ASSERT_TRUE(settles(up)) << up.weft("events").out;
   const auto before = holdings(up);
   const std::string noted = notes(up);

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "local_names.h"
 #include "scan.h"
 
 namespace tidy {
@@ -64,6 +65,8 @@ class Checker {
     read_rules();
     read_ratchet();
     for (const std::string& path : sources()) check_file(path);
+    local_names_.set_rooms(rooms_seen(read_lines(root_ / "CMakeLists.txt")));
+    for (const Finding& f : local_names_.findings()) findings_.push_back(f);
     check_rooms();
     check_ratchet_needed();
     std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
@@ -135,6 +138,7 @@ class Checker {
       check_size(path, f.first_line, path + ":" + f.name, f.name, f.lines, kMaxFunctionLines);
     }
     if (header) check_header(path, lines);
+    if (!includes_itself(lines)) local_names_.add(path, code);
     if (path.ends_with("_test.cc") && !is_registered(path)) {
       report(path, 1,
              "no test program takes this file; move it to src/<room>, apps/weft or tests/");
@@ -200,6 +204,13 @@ class Checker {
     }
   }
 
+  // Highway compiles such a source once for each kind of processor, and it stays alone.
+  static bool includes_itself(const Lines& lines) {
+    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("foreach_target.h") != std::string::npos;
+    });
+  }
+
   static bool is_registered(const std::string& path) {
     const auto folders = std::count(path.begin(), path.end(), '/');
     return path.starts_with("src/") || path.starts_with("apps/weft/") ||
@@ -248,6 +259,7 @@ class Checker {
   fs::path root_;
   std::vector<Rule> rules_;
   std::map<std::string, Exception> ratchet_;
+  LocalNames local_names_;
   std::vector<Finding> findings_;
 };
 

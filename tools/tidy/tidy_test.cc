@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "local_names.h"
 #include "scan.h"
 
 namespace tidy {
@@ -156,8 +157,62 @@ TEST_F(TidyTest, RatchetsTheLengthOfFunctions) {
   EXPECT_EQ(findings(), "");
 }
 
-// Splits the text, keeps the code and writes each function as `name first+lines`.
-std::string found_in(const std::string& text) {
+TEST_F(TidyTest, WantsLocalNamesUniqueInTheirTarget) {
+  struct Row {
+    const char* sentence;
+    const char *path, *text;
+    const char* want;  // empty: allowed
+  };
+  const std::string first =
+      "namespace {\nusing Json = a::Json;\nint f(int) { return 1; }\nint f(long) { return 2; "
+      "}\n}\n";
+  const Row rows[] = {
+      {"another function", "src/policy/b.cc", "namespace {\nint g() {}\n}\n", ""},
+      {"an overload in another source", "src/policy/b.cc", "namespace {\n\nint f() {}\n}\n",
+       "src/policy/b.cc:3: 'f' is also local to src/policy/a.cc; targets are compiled several "
+       "sources at a time\n"},
+      {"in a folder of the room", "src/policy/deep/b.cc", "namespace {\nstruct f {};\n}\n",
+       "src/policy/deep/b.cc:2: 'f' is also local to src/policy/a.cc; targets are compiled several "
+       "sources at a time\n"},
+      {"the same alias", "src/policy/b.cc", "namespace {\nusing Json = a::Json;\n}\n", ""},
+      {"another alias of that name", "src/policy/b.cc", "namespace {\nusing Json = b::Json;\n}\n",
+       "src/policy/b.cc:2: 'Json' is also local to src/policy/a.cc; targets are compiled several "
+       "sources at a time\n"},
+      {"another room", "src/base/b.cc", "namespace {\nint f() {}\n}\n", ""},
+      {"a test of the room", "src/policy/b_test.cc", "namespace {\nint f() {}\n}\n", ""},
+      {"a name of a header of the room", "src/policy/b.cc",
+       "namespace weft {\nnamespace {\nint key() {}\n}\n}\n",
+       "src/policy/b.cc:3: 'key' is also declared in src/policy/key.h; targets are compiled "
+       "several "
+       "sources at a time\n"},
+      {"a name of a room that is seen", "src/policy/b.cc",
+       "namespace weft {\nnamespace {\nint low() {}\n}\n}\n",
+       "src/policy/b.cc:3: 'low' is also declared in src/base/low.h; targets are compiled several "
+       "sources at a time\n"},
+      {"a name of a room that is not seen", "src/base/b.cc",
+       "namespace weft {\nnamespace {\nint key() {}\n}\n}\n", ""},
+      {"a name of another namespace", "src/policy/b.cc",
+       "namespace weft::deep {\nnamespace {\nint key() {}\n}\n}\n", ""},
+      {"using namespace", "src/policy/b.cc", "namespace weft {\nusing namespace a;\n}\n",
+       "src/policy/b.cc:2: `using namespace` reaches into the next source of the target; name what "
+       "is used\n"},
+      {"using namespace in a function", "src/policy/b.cc",
+       "namespace weft {\nvoid g() { using namespace a; }\n}\n", ""},
+      {"literals", "src/policy/b.cc", "namespace weft {\nusing namespace std::literals;\n}\n", ""},
+      {"a source that is never compiled with others", "src/policy/b.cc",
+       "#include <hwy/foreach_target.h>\nnamespace {\nint f() {}\n}\n", ""},
+  };
+  for (const Row& row : rows) {
+    lay_clean_project();
+    plant("src/policy/a.cc", first);
+    plant("src/policy/key.h", "// Orders.\n#pragma once\nnamespace weft {\nint key();\n}\n");
+    plant("src/base/low.h", "// Low.\n#pragma once\nnamespace weft {\nint low();\n}\n");
+    plant(row.path, row.text);
+    EXPECT_EQ(findings(), row.want) << row.sentence;
+  }
+}
+
+std::vector<std::string> code_of(const std::string& text) {
   std::vector<std::string> lines(1);
   for (const char c : text) {
     if (c == '\n') {
@@ -166,8 +221,47 @@ std::string found_in(const std::string& text) {
       lines.back() += c;
     }
   }
+  return code_only(lines);
+}
+
+TEST(TidyScan, FindsLocalNames) {
+  struct Row {
+    const char* sentence;
+    const char* text;  // inside an anonymous namespace
+    const char* want;
+  };
+  const Row rows[] = {
+      {"types", "struct A { int b; };\nenum class C { kD };\nclass E;\n", "A C E "},
+      {"functions", "int f(int a) { return a; }\nstd::vector<int> g();\n", "f g "},
+      {"a template", "template <typename T, int N>\nT f(T t) { return t; }\n", "f "},
+      {"a specialisation", "template <>\nstruct A<int> {};\n", ""},
+      {"a default argument in braces", "int f(A a = {}, B b = [] {}) {}\nint g;\n", "f g "},
+      {"an attribute", "[[maybe_unused]] int f() {}\n", "f "},
+      {"several constants", "constexpr double kA = 1, kB = 2 * (kA + 1), kC = 3;\n", "kA kB kC "},
+      {"a table", "const Row kRows[] = {\n  {1, f(2)},\n};\nint x{3};\n", "kRows x "},
+      {"a comparison", "constexpr bool kA = 1 < 2, kB = kA;\n", "kA kB "},
+      {"aliases", "using A = b::A;\nusing b::C;\nnamespace d = e::d;\n", "A C d "},
+      {"members of a class", "void A::f() {}\n", ""},
+      {"operators and tests", "bool operator==(A, A) {}\nTEST(A, B) { int x; }\n", ""},
+      {"parameters of tests", "INSTANTIATE_TEST_SUITE_P(A, B, Values(C{1}, C{2}));\n", ""},
+      {"a promise", "static_assert(sizeof(int) == 4);\n", ""},
+      {"a namespace with a name", "}\nnamespace a {\nint f() {}\n", ""},
+      {"one inside another", "int f() {}\nnamespace a {\nint g() {}\n}\nint h() {}\n", "f h "},
+  };
+  for (const Row& row : rows) {
+    std::string names;
+    for (const DeclaredName& one :
+         declared_names(code_of("namespace {\n" + std::string(row.text) + "}\nint outside;\n"))) {
+      if (one.local) names += one.name + " ";
+    }
+    EXPECT_EQ(names, row.want) << row.sentence;
+  }
+}
+
+// Writes each function as `name first+lines`.
+std::string found_in(const std::string& text) {
   std::string names;
-  for (const Function& f : functions(code_only(lines))) {
+  for (const Function& f : functions(code_of(text))) {
     names += f.name + " " + std::to_string(f.first_line) + "+" + std::to_string(f.lines) + "\n";
   }
   return names;

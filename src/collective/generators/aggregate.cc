@@ -7,7 +7,7 @@ namespace {
 
 // The sum of what `peers` send, in `target`: the first is added to `held`, or just taken when
 // `held` has no cells.
-void add_up(const std::vector<int>& peers, Cells held, Cells target, Round& round) {
+void add_from_peers(const std::vector<int>& peers, Cells held, Cells target, Round& round) {
   for (const int peer : peers) {
     round.ops.push_back(held.count == 0 ? receive(to(peer), target)
                                         : receive_reduce(to(peer), held, target));
@@ -41,7 +41,7 @@ Schedule shared_servers(const Request& request) {
     Round push;
     Round pull;
     for (const int o : others) push.ops.push_back(send(to(o), range(Buffer::kInput, o, 1)));
-    add_up(others, range(Buffer::kInput, r, 1), own, push);
+    add_from_peers(others, range(Buffer::kInput, r, 1), own, push);
     send_all(others, own, false, pull);
     for (const int o : others) pull.ops.push_back(receive(to(o), range(Buffer::kOutput, o, 1)));
     auto& stream = schedule.programs[static_cast<std::size_t>(r)].streams[0];
@@ -87,7 +87,7 @@ Schedule parameter_server_all_reduce(const Request& request) {
     program.scratch.count = 1;
     Round push;
     Round pull;
-    add_up(numbers(0, p), {}, range(Buffer::kScratch, 0, 1), push);
+    add_from_peers(numbers(0, p), {}, range(Buffer::kScratch, 0, 1), push);
     send_all(numbers(0, p), range(Buffer::kScratch, 0, 1), false, pull);
     program.streams[0] = {push, pull};
   }
@@ -115,7 +115,7 @@ Schedule in_network_all_reduce(const Request& request) {
                    receive(to(p + s), range(Buffer::kOutput, 0, 1))}}};
     }
     Round round;
-    add_up(ranks, {}, up, round);
+    add_from_peers(ranks, {}, up, round);
     if (leaves > 1) send_all({top}, up, true, round);
     if (leaves > 1) round.ops.push_back(receive(to(top), down));
     send_all(ranks, down, true, round);
@@ -124,7 +124,7 @@ Schedule in_network_all_reduce(const Request& request) {
   }
   if (leaves > 1) {
     Round round;
-    add_up(numbers(p, top), {}, up, round);
+    add_from_peers(numbers(p, top), {}, up, round);
     send_all(numbers(p, top), up, true, round);
     Program& program = schedule.programs[static_cast<std::size_t>(top)];
     program = {.scratch = {.count = 1}, .streams = {{round}}};

@@ -12,16 +12,16 @@ int halvings(int ranks) {
 
 // In round k of a broadcast the 2^k ranks that hold the data send it on; a reduction is the same
 // backwards. `place` counts from the root.
-struct Place {
+struct TreePlace {
   int place = 0;
   int ranks = 1;
   int root = 0;
 
-  Place(int rank, int of, int from) : place((rank - from + of) % of), ranks(of), root(from) {}
+  TreePlace(int rank, int of, int from) : place((rank - from + of) % of), ranks(of), root(from) {}
   int rank_at(int other) const { return (other + root) % ranks; }
 };
 
-void down(const Place& me, Cells data, Rounds& rounds) {
+void down(const TreePlace& me, Cells data, Rounds& rounds) {
   for (int k = 0; k < halvings(me.ranks); ++k) {
     const int reach = 1 << k;
     const int partner = me.place ^ reach;
@@ -36,7 +36,7 @@ void down(const Place& me, Cells data, Rounds& rounds) {
 }
 
 // Ensures: `sum` holds the sum at the root; at other ranks it is used on the way.
-void up(const Place& me, Cells sum, Rounds& rounds) {
+void up(const TreePlace& me, Cells sum, Rounds& rounds) {
   Cells held = range(Buffer::kInput, 0, sum.count);
   for (int k = halvings(me.ranks) - 1; k >= 0; --k) {
     const int reach = 1 << k;
@@ -62,7 +62,7 @@ Schedule binomial_broadcast(const Request& request) {
     Rounds& rounds = schedule.programs[static_cast<std::size_t>(r)].streams[0];
     if (r == request.root) rounds = alone(1);
     if (r != request.root) idle(1, rounds);
-    down(Place(r, request.ranks, request.root), range(Buffer::kOutput, 0, 1), rounds);
+    down(TreePlace(r, request.ranks, request.root), range(Buffer::kOutput, 0, 1), rounds);
   }
   return schedule;
 }
@@ -76,7 +76,7 @@ Schedule binomial_reduce(const Request& request) {
     const bool root = r == request.root;
     if (!root) program.scratch.count = 1;
     if (request.ranks == 1) program.streams[0] = alone(1);
-    up(Place(r, request.ranks, request.root),
+    up(TreePlace(r, request.ranks, request.root),
        range(root ? Buffer::kOutput : Buffer::kScratch, 0, 1), program.streams[0]);
   }
   return schedule;
@@ -87,7 +87,7 @@ Schedule binomial_all_reduce(const Request& request) {
   schedule.in_place = true;
   for (int r = 0; r < request.ranks; ++r) {
     Rounds& rounds = schedule.programs[static_cast<std::size_t>(r)].streams[0];
-    const Place me(r, request.ranks, 0);
+    const TreePlace me(r, request.ranks, 0);
     const Cells sum = range(Buffer::kOutput, 0, 1);
     if (request.ranks == 1) rounds = alone(1);
     up(me, sum, rounds);

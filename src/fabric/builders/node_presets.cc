@@ -83,7 +83,7 @@ void read_network(Parameters& p, Network kind, ClusterShape& shape) {
   }
 }
 
-Wiring read_cluster(Parameters& p, const NodePreset& preset, std::uint32_t nodes, Network kind) {
+Wiring cluster_wiring(Parameters& p, const NodePreset& preset, std::uint32_t nodes, Network kind) {
   ClusterShape shape;
   shape.nodes = p.count("nodes", nodes, 1, kMaxEndpoints);
   shape.node = read_node(p, preset);
@@ -99,13 +99,13 @@ Wiring read_cluster(Parameters& p, const NodePreset& preset, std::uint32_t nodes
 
 Wiring read_preset(Parameters& p, const NodePreset& preset) {
   const int kind = p.word("network", 0, {"rail", "rail-only", "clos"});
-  return read_cluster(p, preset, 1, static_cast<Network>(kind));
+  return cluster_wiring(p, preset, 1, static_cast<Network>(kind));
 }
 
 Wiring read_rails(Parameters& p, std::uint32_t hosts, Network kind) {
   const int node = p.word("node", 1, {"a100", "h100", "h200", "b200"});
   const NodePreset& preset = node == 0 ? kA100 : node == 3 ? kB200 : kH100;
-  return read_cluster(p, preset, std::max(2U, (hosts + 7) / 8), kind);
+  return cluster_wiring(p, preset, std::max(2U, (hosts + 7) / 8), kind);
 }
 
 }  // namespace

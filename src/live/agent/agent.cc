@@ -17,7 +17,6 @@ using Json = nlohmann::json;
 using runtime::Connection;
 using runtime::End;
 
-constexpr std::uint16_t kFrameKind = 1;
 constexpr Seconds kFirstBackoff = 0.05, kMostBackoff = 1;
 constexpr Seconds kConnectDeadline = 2;
 constexpr Seconds kTickEvery = 0.2;
@@ -142,7 +141,7 @@ void Agent::dial() {
           {.on_open = [this] { opened(); },
            .on_frame =
                [this](std::uint16_t kind, runtime::ByteView body) {
-                 if (kind == kFrameKind) return take(body);
+                 if (kind == kJsonFrame) return take(body);
                  connection_->fail(End::kBadFrame, fmt::format("a frame of kind {}", kind));
                },
            .on_close = [this](End end, const std::string& reason) { closed(end, reason); }});
@@ -277,7 +276,7 @@ void Agent::say(const Json& message) {
 
 void Agent::send(const Json& message) {
   if (!connection_) return;
-  connection_->send(kFrameKind, message.dump(-1, ' ', false, Json::error_handler_t::replace));
+  connection_->send(kJsonFrame, message.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void Agent::tick() {

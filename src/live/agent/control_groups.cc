@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "live/agent/system_file.h"
 
 namespace weft::live {
 namespace {
@@ -25,13 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr std::array kControllers = {"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer"};
 constexpr const char* kAgentLeaf = "weft-agent";
-
-std::string content_of(const std::string& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // One write(), as the kernel wants it, with its error.
 Status put(const std::string& path, const std::string& text) {
@@ -47,7 +41,7 @@ Status put(const std::string& path, const std::string& text) {
 
 // What it is in must be there: where no hierarchy is mounted, ordinary folders in its place would
 // look like groups and limit nothing.
-Status make_folder(const std::string& path) {
+Status make_group_folder(const std::string& path) {
   std::error_code error;
   fs::create_directory(path, error);
   if (is_folder(path)) return {};
@@ -80,7 +74,7 @@ Status share_out(const std::string& folder, const std::string& controller) {
   const std::string path = folder + "/cgroup.subtree_control";
   if (has_word(content_of(path), controller, ' ')) return {};
   if (put(path, "+" + controller).ok()) return {};
-  if (Status made = make_folder(folder + "/" + kAgentLeaf); !made.ok()) return made;
+  if (Status made = make_group_folder(folder + "/" + kAgentLeaf); !made.ok()) return made;
   if (Status moved = put(folder + "/" + kAgentLeaf + "/cgroup.procs", "0"); !moved.ok()) {
     return moved;
   }
@@ -95,7 +89,7 @@ bool is_in_every_group(const std::string& controller) {
 // A group for a controller, ready to have groups below it if `inner`.
 Status make_group(const std::string& path, const std::string& controller, bool unified,
                   bool inner) {
-  if (Status made = make_folder(path); !made.ok()) return made;
+  if (Status made = make_group_folder(path); !made.ok()) return made;
   if (!unified) return controller == "cpuset" ? inherit_cpuset(path) : Status{};
   if (is_in_every_group(controller) || !inner) return {};
   return share_out(path, controller);

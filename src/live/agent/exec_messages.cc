@@ -15,9 +15,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kIdBytes = 32;
 constexpr std::size_t kMostTermBytes = 64;
-constexpr int kMostSize = 10'000;  // of a window, in letters
-constexpr std::int64_t kMostOffset = std::int64_t{1} << 53;
-constexpr int kMostRank = 1 << 24;
 
 std::vector<std::string> read_words(JsonFields& fields) {
   const Json* list = fields.find("command");
@@ -42,7 +39,7 @@ std::vector<std::string> read_words(JsonFields& fields) {
 }
 
 int read_size(JsonFields& fields, const char* name, int otherwise) {
-  return static_cast<int>(fields.whole(name, 1, kMostSize, otherwise));
+  return static_cast<int>(fields.whole(name, 1, kMostWindowSide, otherwise));
 }
 
 ExecTerminal read_terminal(const Json& object, JsonFields& outer) {
@@ -105,7 +102,7 @@ Result<ExecOrder> read_exec_order(const Json& message) {
   JsonFields fields(message);
   ExecOrder order;
   order.id = read_id(fields);
-  order.rank = static_cast<int>(fields.whole("rank", 0, kMostRank, -1));
+  order.rank = static_cast<int>(fields.whole("rank", 0, kMostExecRank, -1));
   if (order.rank < 0) fields.complain("rank is missing");
   if (!fields.wrong().empty()) return fields.error();
   const auto key = read_run_key(message);
@@ -139,7 +136,7 @@ Result<ExecWord> read_exec_word(const std::string& op, const Json& message) {
     word.last = fields.whole("last", 0, 1, 0) == 1;
   } else if (op == "exec_more") {
     word.kind = ExecWord::Kind::kMore;
-    word.until = static_cast<std::uint64_t>(fields.whole("until", 0, kMostOffset, 0));
+    word.until = static_cast<std::uint64_t>(fields.whole("until", 0, kMostExecOffset, 0));
   } else if (op == "exec_size") {
     word.kind = ExecWord::Kind::kSize;
     word.rows = read_size(fields, "rows", 0);
@@ -165,7 +162,7 @@ Result<ExecNews> read_exec_news(const std::string& op, const Json& message) {
     news.data = read_data(fields);
   } else if (op == "exec_took") {
     news.kind = ExecNews::Kind::kTook;
-    news.took = static_cast<std::uint64_t>(fields.whole("took", 0, kMostOffset, 0));
+    news.took = static_cast<std::uint64_t>(fields.whole("took", 0, kMostExecOffset, 0));
   } else if (op == "exec_ended") {
     news.code = static_cast<int>(fields.whole("code", 0, 255, 0));
     news.signal = static_cast<int>(fields.whole("signal", 0, 128, 0));

@@ -11,6 +11,11 @@
 
 namespace weft::live {
 
+// What readers of messages and of the API allow.
+inline constexpr int kMostExecRank = 1 << 24;
+inline constexpr int kMostWindowSide = 10'000;  // of a terminal, in letters
+inline constexpr std::int64_t kMostExecOffset = std::int64_t{1} << 53;
+
 inline constexpr Seconds kMostExecSeconds = 86400;
 inline constexpr std::size_t kMostExecWords = 1024;
 inline constexpr std::size_t kMostExecText = 48 << 10;   // of the words as JSON, bytes

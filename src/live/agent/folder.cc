@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 constexpr std::uint64_t kMostSmallFile = 64 << 10;
 constexpr std::size_t kLongestSocketName = 24;  // behind the root: "/p/" and a random name
 
-Error failed(const char* what, const std::string& path) {
+Error folder_error(const char* what, const std::string& path) {
   return {ErrorKind::kIo, fmt::format("{} {}: {}", what, path, std::strerror(errno)), ""};
 }
 
@@ -86,17 +86,17 @@ Result<int> open_folder(const FolderPaths& paths) {
   std::error_code error;
   for (const std::string& folder : {paths.root, paths.claims(), paths.runs(), paths.sockets()}) {
     fs::create_directories(folder, error);
-    if (!is_folder(folder)) return failed("cannot make the folder", folder);
+    if (!is_folder(folder)) return folder_error("cannot make the folder", folder);
   }
   // Ranks of other users reach their progress sockets through it, and nothing else.
   for (const std::string& folder : {paths.root, paths.sockets()}) {
-    if (chmod(folder.c_str(), 0711) != 0) return failed("cannot set the mode of", folder);
+    if (chmod(folder.c_str(), 0711) != 0) return folder_error("cannot set the mode of", folder);
   }
   for (const std::string& folder : {paths.claims(), paths.runs()}) {
-    if (chmod(folder.c_str(), 0700) != 0) return failed("cannot set the mode of", folder);
+    if (chmod(folder.c_str(), 0700) != 0) return folder_error("cannot set the mode of", folder);
   }
   const int lock = open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock < 0) return failed("cannot open", paths.lock());
+  if (lock < 0) return folder_error("cannot open", paths.lock());
   if (flock(lock, LOCK_EX | LOCK_NB) == 0) return lock;
   const Error taken = {ErrorKind::kIo,
                        fmt::format("another agent runs in {}: {}", paths.root, strerror(errno)),
@@ -108,13 +108,13 @@ Result<int> open_folder(const FolderPaths& paths) {
 Status write_whole(const std::string& path, std::string_view content) {
   const std::string draft = path + ".draft";
   const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return failed("cannot make", draft);
+  if (file < 0) return folder_error("cannot make", draft);
   const bool written =
       write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size());
-  const Error error = failed("cannot write", draft);
+  const Error error = folder_error("cannot write", draft);
   close(file);
   if (!written) return error;
-  if (rename(draft.c_str(), path.c_str()) != 0) return failed("cannot write", path);
+  if (rename(draft.c_str(), path.c_str()) != 0) return folder_error("cannot write", path);
   return {};
 }
 
@@ -146,7 +146,7 @@ Result<Claim> Claim::make(const FolderPaths& paths, const RunKey& key, int rank)
   const std::string draft = fmt::format("{}.{}.draft", path, getpid());
   unlink(draft.c_str());
   const int file = open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return failed("cannot make", draft);
+  if (file < 0) return folder_error("cannot make", draft);
   Claim claim(file);
   const bool ready =
       flock(file, LOCK_EX | LOCK_NB) == 0 && write_at_start(file, claim_text(getpid(), 0));
@@ -160,7 +160,7 @@ Result<Claim> Claim::make(const FolderPaths& paths, const RunKey& key, int rank)
     return Error{ErrorKind::kInvalidInput,
                  fmt::format("rank {} of {} was claimed before", rank, key.text()), ""};
   }
-  return failed("cannot make", path);
+  return folder_error("cannot make", path);
 }
 
 Claim::~Claim() {
@@ -170,7 +170,7 @@ Claim::Claim(Claim&& other) noexcept : descriptor_(std::exchange(other.descripto
 
 Status Claim::set_command(pid_t command) {
   if (write_at_start(descriptor_, claim_text(getpid(), command))) return {};
-  return failed("cannot write", "the claim");
+  return folder_error("cannot write", "the claim");
 }
 
 std::optional<ClaimFacts> look_at_claim(const FolderPaths& paths, const RunKey& key, int rank) {

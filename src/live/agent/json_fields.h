@@ -11,6 +11,9 @@
 
 namespace weft::live {
 
+// The kind of every frame between an agent and the controller.
+inline constexpr std::uint16_t kJsonFrame = 1;
+
 class JsonFields {
  public:
   explicit JsonFields(const nlohmann::json& object) : object_(object) {

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "live/agent/exec_arguments.h"
 #include "live/agent/exec_keeper.h"
 #include "live/agent/folder.h"
 #include "live/agent/json_fields.h"
@@ -28,13 +29,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kTitleBytes = 96;
 constexpr std::size_t kMostRequest = 1024;
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
 
 constexpr std::size_t kMostDescriptors = 4;  // the link and three streams
 
@@ -144,8 +138,8 @@ int spawn_server(const std::vector<std::string>& words, int socket, const std::s
                                    O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-  const int failed =
-      posix_spawn(&pid, words[0].c_str(), &actions, &attributes, pointers(words).data(), environ);
+  const int failed = posix_spawn(&pid, words[0].c_str(), &actions, &attributes,
+                                 pointers_to(words).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   return failed;

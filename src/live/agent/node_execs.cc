@@ -21,7 +21,7 @@
 namespace weft::live {
 namespace {
 
-constexpr Seconds kLookAgain = 0.005;
+constexpr Seconds kExecLookAgain = 0.005;
 constexpr char kEndOfInput = '\x04';  // as a terminal has it
 
 void set_size(int terminal, int rows, int columns) {
@@ -241,7 +241,7 @@ void NodeExecs::sweep(const std::string& id) {
     exec->end = End{0, SIGKILL, exec->why.empty() ? "its keeper was lost" : exec->why};
     return conclude(id);
   }
-  reactor_.after(kLookAgain, [this, life = std::weak_ptr<int>(life_), id] {
+  reactor_.after(kExecLookAgain, [this, life = std::weak_ptr<int>(life_), id] {
     if (!life.expired()) sweep(id);
   });
 }

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "live/agent/system_file.h"
 
 namespace weft::live {
 namespace {
@@ -22,13 +23,6 @@ namespace fs = std::filesystem;
 
 std::string proc(pid_t process, const char* name) {
   return fmt::format("/proc/{}/{}", process, name);
-}
-
-std::string content_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 // Fields of /proc/PID/stat from the third on; the second may hold spaces and brackets.

@@ -38,7 +38,7 @@ class AsUser {
   gid_t group_ = 0;
 };
 
-Error failed(const std::string& what, const std::string& path) {
+Error log_error(const std::string& what, const std::string& path) {
   return {ErrorKind::kIo, fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)), ""};
 }
 
@@ -53,22 +53,22 @@ Result<RankLog> RankLog::open(const std::string& folder, int rank, Bytes keep_by
   if (!is_folder(folder)) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    if (error && !is_folder(folder)) return failed("make the folder", folder);
+    if (error && !is_folder(folder)) return log_error("make the folder", folder);
     chmod(folder.c_str(), 0755);
     if (other && lchown(folder.c_str(), static_cast<uid_t>(uid),
                         static_cast<gid_t>(gid < 0 ? uid : gid)) != 0) {
-      return failed("give to its user", folder);
+      return log_error("give to its user", folder);
     }
   }
   struct stat facts = {};
-  if (stat(folder.c_str(), &facts) != 0) return failed("examine", folder);
+  if (stat(folder.c_str(), &facts) != 0) return log_error("examine", folder);
   const bool roots_alone = facts.st_uid == 0 && (facts.st_mode & 022) == 0;
   if (other && !roots_alone) {
     log.uid_ = uid;
     log.gid_ = gid;
   }
   log.descriptor_ = log.open_file();
-  if (log.descriptor_ < 0) return failed("open", log.path_);
+  if (log.descriptor_ < 0) return log_error("open", log.path_);
   if (fstat(log.descriptor_, &facts) == 0) log.size_ = facts.st_size;
   return log;
 }

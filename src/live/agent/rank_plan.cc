@@ -7,14 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "live/agent/run_order.h"
 #include "runtime/launch/remote_command.h"
 
 namespace weft::live {
-namespace {
-
-constexpr std::uint64_t kMostOrderBytes = 4 << 20;
-
-}  // namespace
 
 Result<RankPlan> read_rank_plan(const FolderPaths& paths, const RunKey& key, int rank) {
   const auto text = read_file(paths.order(key), kMostOrderBytes);

@@ -16,17 +16,12 @@
 
 #include <cerrno>
 
+#include "live/agent/exec_arguments.h"
+
 namespace weft::live {
 namespace {
 
 constexpr int kCannotExec = 126, kNoSuchProgram = 127;
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
 
 void reset_signals() {
   for (int number = 1; number < _NSIG; ++number) signal(number, SIG_DFL);
@@ -112,18 +107,18 @@ bool redirect(const CommandPlan& plan, std::string& what) {
 
 // Returns only when it could not be started.
 void become_program(const CommandPlan& plan, std::string& what) {
-  const auto environment = pointers(plan.environment);
+  const auto environment = pointers_to(plan.environment);
   if (!plan.words.empty()) {
     environ = const_cast<char**>(environment.data());  // where execvp() looks for PATH
     what = fmt::format("cannot start '{}'", plan.words[0]);
-    execvp(plan.words[0].c_str(), pointers(plan.words).data());
+    execvp(plan.words[0].c_str(), pointers_to(plan.words).data());
     return;
   }
   what = "cannot start the shell";
   const std::vector<std::string> words = {"bash", "-c", plan.script};
   const std::vector<std::string> plain = {"sh", "-c", plan.script};
-  execve("/bin/bash", pointers(words).data(), environment.data());
-  execve("/bin/sh", pointers(plain).data(), environment.data());
+  execve("/bin/bash", pointers_to(words).data(), environment.data());
+  execve("/bin/sh", pointers_to(plain).data(), environment.data());
 }
 
 // In the child, until it is the command. Returns only when something is in the way.

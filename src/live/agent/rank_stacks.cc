@@ -11,16 +11,15 @@
 #include <fstream>
 #include <sstream>
 
+#include "live/agent/system_file.h"
+
 namespace weft::live {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string content_of(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  std::string content = text.str();
+std::string stripped_content_of(const fs::path& path) {
+  std::string content = content_of(path.string());
   while (!content.empty() && (content.back() == '\n' || content.back() == '\0')) content.pop_back();
   return content;
 }
@@ -42,7 +41,7 @@ std::string stacks_text(const std::vector<pid_t>& processes) {
   std::string text;
   for (const pid_t process : processes) {
     const fs::path folder = fs::path("/proc") / std::to_string(process);
-    std::string command = content_of(folder / "cmdline");
+    std::string command = stripped_content_of(folder / "cmdline");
     std::replace(command.begin(), command.end(), '\0', ' ');
     text += fmt::format("process {}: {}\n", process, command.substr(0, 200));
     std::vector<fs::path> threads;
@@ -53,10 +52,10 @@ std::string stacks_text(const std::vector<pid_t>& processes) {
     }
     std::sort(threads.begin(), threads.end());
     for (const fs::path& thread : threads) {
-      text +=
-          fmt::format("  thread {} ({}): {}, in {}\n", thread.filename().string(),
-                      content_of(thread / "comm"), state_of(thread), content_of(thread / "wchan"));
-      std::stringstream stack(content_of(thread / "stack"));
+      text += fmt::format("  thread {} ({}): {}, in {}\n", thread.filename().string(),
+                          stripped_content_of(thread / "comm"), state_of(thread),
+                          stripped_content_of(thread / "wchan"));
+      std::stringstream stack(stripped_content_of(thread / "stack"));
       for (std::string line; std::getline(stack, line);) text += "    " + line + "\n";
     }
   }

@@ -20,10 +20,10 @@
 namespace weft::live {
 namespace {
 
-constexpr double kPatienceS = 5;
-constexpr int kBurstBytes = 16 << 10;
+constexpr double kTrafficPatienceS = 5;
+constexpr int kTrafficBurstBytes = 16 << 10;
 // A full queue takes this long at the rank's own limit.
-constexpr double kQueueS = 0.03;
+constexpr double kTrafficQueueS = 0.03;
 
 // Writes `mark` as the priority of every packet, which the queue takes for the name of a class.
 int load_marker(std::uint32_t mark) {
@@ -70,7 +70,7 @@ Status RankTraffic::tc(const std::string& line) const {
   if (!space_.empty()) command.insert(command.end(), {"-n", space_});
   std::istringstream words(line);
   for (std::string word; words >> word;) command.push_back(word);
-  const auto end = run_child(command, kPatienceS);
+  const auto end = run_child(command, kTrafficPatienceS);
   if (!end.ok()) return end.error();
   if (end->code == 0) return {};
   return Error{ErrorKind::kUnsupported, fmt::format("`tc {}` ended with {}", line, end->code), ""};
@@ -80,12 +80,14 @@ Status RankTraffic::set(const std::string& group, int number, const TrafficShare
   const double most = share.limit > 0 ? std::min(share.limit, link_) : link_;
   // Something must be guaranteed to every class.
   const double least = std::min(most, std::max(share.guarantee, link_ / 100));
-  const Status made = tc(fmt::format(
-      "class replace dev {} parent 1:ffff classid 1:{:x} htb rate {}bps ceil {}bps "
-      "burst {} cburst {} quantum 3000",
-      interface_, number, std::llround(least), std::llround(most), kBurstBytes, kBurstBytes));
+  const Status made =
+      tc(fmt::format("class replace dev {} parent 1:ffff classid 1:{:x} htb rate {}bps ceil {}bps "
+                     "burst {} cburst {} quantum 3000",
+                     interface_, number, std::llround(least), std::llround(most),
+                     kTrafficBurstBytes, kTrafficBurstBytes));
   if (!made.ok()) return made;
-  const auto queue = std::max<long long>(2 * kBurstBytes, std::llround(most * kQueueS));
+  const auto queue =
+      std::max<long long>(2 * kTrafficBurstBytes, std::llround(most * kTrafficQueueS));
   const Status queued =
       tc(fmt::format("qdisc replace dev {} parent 1:{:x} handle {:x}: bfifo limit {}", interface_,
                      number, number + 1, queue));

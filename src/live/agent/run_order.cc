@@ -70,7 +70,7 @@ bool is_address(const std::string& text) {
          });
 }
 
-bool is_variable_name(const std::string& name) {
+bool may_name_variable(const std::string& name) {
   return !name.empty() && name.find('=') == std::string::npos &&
          name.find('\0') == std::string::npos;
 }
@@ -80,7 +80,7 @@ void read_variables(JsonFields& fields, const char* name, std::map<std::string, 
   if (object == nullptr) return;
   if (!object->is_object()) return fields.complain(fmt::format("{} must be an object", name));
   for (const auto& [key, value] : object->items()) {
-    if (!is_variable_name(key) || !value.is_string() ||
+    if (!may_name_variable(key) || !value.is_string() ||
         value.get_ref<const std::string&>().find('\0') != std::string::npos) {
       return fields.complain(fmt::format("{} must hold names and texts", name));
     }

@@ -14,6 +14,8 @@
 
 namespace weft::live {
 
+inline constexpr std::uint64_t kMostOrderBytes = 4 << 20;  // of an order that is kept in a file
+
 // One start of a job. Both parts are names of files too, so only safe ones are read.
 struct RunKey {
   std::string uuid;

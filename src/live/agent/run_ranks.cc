@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kStartDeadlineNs = 30'000'000'000;
 constexpr Seconds kStopSlack = 3;  // beyond the grace, after which a keeper does not do its work
-constexpr Seconds kLookAgain = 0.005;
+constexpr Seconds kRankLookAgain = 0.005;
 
 Seconds now_s() { return 1e-9 * static_cast<double>(monotonic_ns()); }
 
@@ -165,7 +165,7 @@ void RunTable::await_keeper(const Run& run, Rank& rank) {
 }
 
 void RunTable::look_again(const RunKey& key, int number) {
-  reactor_.after(kLookAgain, [this, life = std::weak_ptr<int>(life_), key, number] {
+  reactor_.after(kRankLookAgain, [this, life = std::weak_ptr<int>(life_), key, number] {
     if (life.expired()) return;
     Rank* rank = find(key, number);
     if (rank != nullptr && !rank->end) settle(*find(key), *rank);
@@ -339,7 +339,7 @@ void RunTable::sweep(const RunKey& key, int number, const std::optional<RankEnd>
     gone = left.empty();
   }
   if (!gone) {
-    reactor_.after(kLookAgain, [this, life = std::weak_ptr<int>(life_), key, number, end] {
+    reactor_.after(kRankLookAgain, [this, life = std::weak_ptr<int>(life_), key, number, end] {
       if (!life.expired()) sweep(key, number, end);
     });
     return;

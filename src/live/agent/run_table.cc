@@ -13,12 +13,12 @@
 #include "live/agent/json_fields.h"
 #include "live/agent/process_tree.h"
 #include "live/agent/rank_stacks.h"
+#include "live/agent/run_order.h"
 
 namespace weft::live {
 namespace {
 
 constexpr std::int64_t kMostNumber = std::int64_t{1} << 53;
-constexpr std::uint64_t kMostOrderBytes = 4 << 20;
 constexpr Seconds kClaimAge = 7 * 86400.0;
 
 Result<std::uint64_t> read_number(const nlohmann::json& message) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "live/agent/exec_messages.h"
 #include "live/agent/json_fields.h"
 #include "live/daemon/api_answers.h"
 #include "live/daemon/replicas.h"
@@ -14,10 +15,6 @@ namespace weft::live::handlers {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr int kMostRank = 1 << 24;
-constexpr std::uint64_t kMostSize = 10'000;
-constexpr std::uint64_t kMostOffset = std::uint64_t{1} << 53;
 
 Execs::Answer to_http(const ApiCall& call) {
   return [answer = call.answer](const ExecReply& reply) {
@@ -53,7 +50,7 @@ void exec_job(ApiParts& parts, const ApiCall& call) {
       fields.complain(fmt::format("no field '{}' is known", name));
     }
   }
-  const int rank = static_cast<int>(fields.whole("rank", 0, kMostRank, 0));
+  const int rank = static_cast<int>(fields.whole("rank", 0, kMostExecRank, 0));
   const std::string replica = fields.text("replica");
   if (!fields.wrong().empty()) return call.answer(error_answer(400, fields.wrong()));
   const auto command = read_exec_command(body);
@@ -77,8 +74,8 @@ void exec_output(ApiParts& parts, const ApiCall& call) {
 
 void exec_input(ApiParts& parts, const ApiCall& call) {
   const auto answer = to_http(call);
-  const std::uint64_t offset = call.number("offset", kMostOffset + 1);
-  if (offset > kMostOffset) {
+  const std::uint64_t offset = call.number("offset", kMostExecOffset + 1);
+  if (offset > kMostExecOffset) {
     return call.answer(error_answer(400, "offset is missing, or beyond all input"));
   }
   parts.fleet.with_execs(
@@ -90,9 +87,9 @@ void exec_input(ApiParts& parts, const ApiCall& call) {
 
 void exec_size(ApiParts& parts, const ApiCall& call) {
   const std::uint64_t rows = call.number("rows", 0), columns = call.number("columns", 0);
-  if (rows < 1 || rows > kMostSize || columns < 1 || columns > kMostSize) {
+  if (rows < 1 || rows > kMostWindowSide || columns < 1 || columns > kMostWindowSide) {
     return call.answer(
-        error_answer(400, fmt::format("rows and columns must be from 1 to {}", kMostSize)));
+        error_answer(400, fmt::format("rows and columns must be from 1 to {}", kMostWindowSide)));
   }
   const auto answer = to_http(call);
   parts.fleet.with_execs(answer, [answer, rows, columns, id = call.id,

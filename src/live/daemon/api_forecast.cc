@@ -48,7 +48,7 @@ ApiAnswer explained(const ApiParts& parts, const JobView& job, const Brain::Snap
   return json_answer(200, out);
 }
 
-Json names_of(const ApiParts& parts, const std::vector<JobId>& jobs) {
+Json job_names(const ApiParts& parts, const std::vector<JobId>& jobs) {
   Json out = Json::array();
   for (const JobId id : jobs) {
     const auto job = parts.board.at(id);
@@ -63,10 +63,10 @@ ApiAnswer previewed(const ApiParts& parts, const Policy& policy, const Brain::Sn
   if (!takeover.ok()) return error_answer(500, takeover.error().text());
   return json_answer(200, {{"policy", policy.name()},
                            {"instead_of", snapshot.policy->name()},
-                           {"stopped", names_of(parts, takeover->stopped)},
-                           {"changed", names_of(parts, takeover->changed)},
-                           {"started", names_of(parts, takeover->started)},
-                           {"rejected", names_of(parts, takeover->rejected)},
+                           {"stopped", job_names(parts, takeover->stopped)},
+                           {"changed", job_names(parts, takeover->changed)},
+                           {"started", job_names(parts, takeover->started)},
+                           {"rejected", job_names(parts, takeover->rejected)},
                            {"dry_run", true}});
 }
 

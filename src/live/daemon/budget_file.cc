@@ -16,9 +16,9 @@ constexpr double kMostSpent = 1e15;
 constexpr Seconds kShortestPeriod = 60, kLongestPeriod = 100 * 365 * 24 * kHour;
 constexpr Seconds kLongestMonth = 31 * 24 * kHour;
 
-class Reader {
+class BudgetReader {
  public:
-  explicit Reader(const std::string& path) : wrong_(path) {}
+  explicit BudgetReader(const std::string& path) : wrong_(path) {}
 
   Result<BudgetTable> read(const YAML::Node& root) {
     if (!root.IsMap()) {
@@ -155,7 +155,8 @@ Seconds BudgetTable::looks_back() const {
 }
 
 Result<BudgetTable> parse_budgets(const std::string& yaml, const std::string& path) {
-  return read_yaml(yaml, path, [&](const YAML::Node& root) { return Reader(path).read(root); });
+  return read_yaml(yaml, path,
+                   [&](const YAML::Node& root) { return BudgetReader(path).read(root); });
 }
 
 }  // namespace weft::live

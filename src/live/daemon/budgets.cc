@@ -5,7 +5,7 @@
 namespace weft::live {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::seconds(1);
+constexpr auto kCheckBudgetsEvery = std::chrono::seconds(1);
 
 using Accounts = std::map<Spending::Owner, Spending::Account>;
 
@@ -69,7 +69,7 @@ Status Budgets::look() {
 
 void Budgets::work() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kLookEvery, [&] { return stop_; })) {
+  while (!wake_.wait_for(lock, kCheckBudgetsEvery, [&] { return stop_; })) {
     const Accounts before = accounts_;
     lock.unlock();
     // A journal that can be read no more ends the daemon by itself; until then what was known

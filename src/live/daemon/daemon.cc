@@ -38,7 +38,7 @@ Result<int> take_lock(const std::string& path) {
                "stop it with `weft down`, or give another --store"};
 }
 
-Status make_folder(const std::string& path) {
+Status make_folders(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
   if (!failed) return {};
@@ -119,7 +119,7 @@ Status Daemon::open(DaemonOptions options) {
   store_ = std::filesystem::absolute(options.store).lexically_normal().string();
   while (store_.size() > 1 && store_.back() == '/') store_.pop_back();
   for (const char* folder : {"", "logs", "nodes"}) {
-    if (const Status made = make_folder(path_in(store_, folder)); !made.ok()) return made;
+    if (const Status made = make_folders(path_in(store_, folder)); !made.ok()) return made;
   }
   auto lock = take_lock(path_in(store_, "lock"));
   if (!lock.ok()) return lock.error();

@@ -7,16 +7,17 @@ namespace weft::live {
 namespace {
 
 // One thing that is asked for: who asks, whether it is there, what would do instead.
-struct Need {
+struct AskedFeature {
   bool asked;
   bool stated;
   const char* what;
   const char* instead;
 };
 
-Status check(const std::string& who, const std::string& engine, const std::vector<Need>& needs) {
+Status check(const std::string& who, const std::string& engine,
+             const std::vector<AskedFeature>& needs) {
   std::vector<std::string> missing, instead;
-  for (const Need& need : needs) {
+  for (const AskedFeature& need : needs) {
     if (!need.asked || need.stated) continue;
     missing.push_back(need.what);
     instead.push_back(need.instead);

@@ -14,13 +14,13 @@ using Json = nlohmann::json;
 
 constexpr int kLost = 255;  // as of a command that ssh has lost
 
-ExecReply refusal(int status, const std::string& what, const std::string& hint = "") {
+}  // namespace
+
+ExecReply exec_refusal(int status, const std::string& what, const std::string& hint) {
   Json body = {{"error", what}};
   if (!hint.empty()) body["hint"] = hint;
   return {status, body};
 }
-
-}  // namespace
 
 void Execs::say(const Session& session, const char* op, Json more) {
   more["op"] = op;
@@ -32,12 +32,12 @@ void Execs::say(const Session& session, const char* op, Json more) {
 Execs::Session* Execs::find(const std::string& id, const Caller& caller, const Answer& answer) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) {
-    answer(refusal(404, "no such exec is known (any more)",
-                   "a restart of the daemon and 15 s without a reader end one"));
+    answer(exec_refusal(404, "no such exec is known (any more)",
+                        "a restart of the daemon and 15 s without a reader end one"));
     return nullptr;
   }
   if (caller.uid != found->second.request.uid && !caller.may(Role::kAdmin)) {
-    answer(refusal(403, fmt::format("this exec is not of {}", caller.user)));
+    answer(exec_refusal(403, fmt::format("this exec is not of {}", caller.user)));
     return nullptr;
   }
   return &found->second;
@@ -47,11 +47,12 @@ void Execs::open(const Request& request, Seconds now, Answer answer) {
   const auto of_job = [&](const auto& entry) { return entry.second.request.job == request.job; };
   const auto beside = std::count_if(sessions_.begin(), sessions_.end(), of_job);
   if (sessions_.size() >= limits_.sessions || static_cast<std::size_t>(beside) >= limits_.per_job) {
-    return answer(refusal(429,
-                          fmt::format("{} execs of this job and {} in all are open; at most {} "
-                                      "and {}",
-                                      beside, sessions_.size(), limits_.per_job, limits_.sessions),
-                          "end one, or wait until one has ended"));
+    return answer(
+        exec_refusal(429,
+                     fmt::format("{} execs of this job and {} in all are open; at most {} "
+                                 "and {}",
+                                 beside, sessions_.size(), limits_.per_job, limits_.sessions),
+                     "end one, or wait until one has ended"));
   }
   Session& session = sessions_[request.order.id];
   session.request = request;
@@ -67,8 +68,8 @@ void Execs::read(const std::string& id, const Caller& caller, std::uint64_t afte
   Session* session = find(id, caller, answer);
   if (session == nullptr) return;
   if (after < session->base || after > session->next) {
-    return answer(refusal(400, fmt::format("after is {}; output is known from {} to {}", after,
-                                           session->base, session->next)));
+    return answer(exec_refusal(400, fmt::format("after is {}; output is known from {} to {}", after,
+                                                session->base, session->next)));
   }
   if (session->reader) answer_reader(*session, now);
   acknowledge(*session, after);
@@ -130,7 +131,7 @@ bool Execs::take_input(Session& session, Writer& writer) {
 
 void Execs::answer_writer(Session& session) {
   const Writer writer = *std::exchange(session.writer, std::nullopt);
-  writer.answer(session.end ? refusal(409, "the command has ended")
+  writer.answer(session.end ? exec_refusal(409, "the command has ended")
                             : ExecReply{200, {{"next", session.taken}}});
 }
 
@@ -138,13 +139,13 @@ void Execs::write(const std::string& id, const Caller& caller, std::uint64_t off
                   const std::string& bytes, bool last, Seconds now, Answer answer) {
   Session* session = find(id, caller, answer);
   if (session == nullptr) return;
-  if (session->end) return answer(refusal(409, "the command has ended"));
+  if (session->end) return answer(exec_refusal(409, "the command has ended"));
   if (offset > session->taken) {
-    return answer(
-        refusal(400, fmt::format("offset is {}; input goes on at {}", offset, session->taken)));
+    return answer(exec_refusal(
+        400, fmt::format("offset is {}; input goes on at {}", offset, session->taken)));
   }
   if (session->last && offset + bytes.size() > session->taken) {
-    return answer(refusal(409, "the input was said to be over"));
+    return answer(exec_refusal(409, "the input was said to be over"));
   }
   if (session->writer) answer_writer(*session);
   session->writer = Writer{offset, bytes, last, now + limits_.wait_s, std::move(answer)};
@@ -156,7 +157,7 @@ void Execs::resize(const std::string& id, const Caller& caller, int rows, int co
   Session* session = find(id, caller, answer);
   if (session == nullptr) return;
   if (!session->request.order.command.terminal) {
-    return answer(refusal(409, "the command has no terminal"));
+    return answer(exec_refusal(409, "the command has no terminal"));
   }
   if (!session->end) say(*session, "exec_size", {{"rows", rows}, {"columns", columns}});
   answer({200, {{"done", true}}});
@@ -188,7 +189,7 @@ void Execs::set_end(Session& session, const End& end, Seconds now) {
   if (session.begin) {
     const Answer begin = std::exchange(session.begin, nullptr);
     sessions_.erase(std::string(session.request.order.id));
-    return begin(refusal(end.code == kLost ? 503 : 409, end.why));
+    return begin(exec_refusal(end.code == kLost ? 503 : 409, end.why));
   }
   if (session.reader) answer_reader(session, now);
 }

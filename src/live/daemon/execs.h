@@ -32,6 +32,7 @@ struct ExecReply {
   int status = 200;
   nlohmann::json body;
 };
+ExecReply exec_refusal(int status, const std::string& what, const std::string& hint = "");
 
 class Execs {
  public:

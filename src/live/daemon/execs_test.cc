@@ -16,7 +16,7 @@ using testing::HasSubstr;
 constexpr NodeId kNode = 1;
 const Caller kAnn{1000, 1000, "ann", Role::kUser};
 const Caller kBob{1001, 1001, "bob", Role::kUser};
-const Caller kRoot{0, 0, "root", Role::kAdmin};
+const Caller kRootCaller{0, 0, "root", Role::kAdmin};
 
 ExecNews news_of(ExecNews::Kind kind, const std::string& id) {
   ExecNews news;
@@ -250,7 +250,7 @@ TEST_F(ExecsTest, OthersMayNotTouchIt) {
   execs_.resize(id, kBob, 3, 4, answer);
   EXPECT_EQ(only(replies).status, 403);
   EXPECT_EQ(count("exec_end") + count("exec_input") + count("exec_size"), 0);
-  EXPECT_TRUE(read(id, 0, kRoot)->empty()) << "administrators may";
+  EXPECT_TRUE(read(id, 0, kRootCaller)->empty()) << "administrators may";
   EXPECT_EQ(only(read(id_of(9), 0)).status, 404);
   EXPECT_EQ(only(read(id, 5)).status, 400) << "output that is not there";
   prints(id, 1, "x");

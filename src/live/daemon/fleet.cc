@@ -12,13 +12,11 @@ namespace {
 
 using runtime::Connection;
 
-constexpr std::uint16_t kFrameKind = 1;
 constexpr std::size_t kMostFrameBytes = 8 << 20;
-constexpr Seconds kLookEvery = 0.1;
+constexpr Seconds kCheckFleetEvery = 0.1;
 constexpr int kLooksPerWatch = 5;
 // Beyond the lease, for clocks that do not run alike.
 constexpr double kClockMargin = 1.05;
-constexpr Seconds kStartPatience = 10;  // for nodes that do not answer
 
 double since_s(std::int64_t ns) { return static_cast<double>(monotonic_ns() - ns) * 1e-9; }
 
@@ -97,7 +95,7 @@ void Fleet::begin(EventSink& brain, Board& board, std::uint64_t term) {
       has_parts(job.identity) ? replicas_->adopt(job) : runs_->adopt(job);
     }
     await_nodes();
-    reactor_->after(kLookEvery, [this] { look_round(); });
+    reactor_->after(kCheckFleetEvery, [this] { look_round(); });
   });
 }
 
@@ -122,7 +120,7 @@ void Fleet::accepted(const std::shared_ptr<Connection>& connection) {
   events.on_frame = [this, weak](std::uint16_t kind, runtime::ByteView body) {
     const auto alive = weak.lock();
     if (alive == nullptr) return;
-    if (kind != kFrameKind) return alive->fail(runtime::End::kBadFrame, "an unknown kind of frame");
+    if (kind != kJsonFrame) return alive->fail(runtime::End::kBadFrame, "an unknown kind of frame");
     take(alive, body);
   };
   events.on_close = [this, weak](runtime::End, const std::string&) {
@@ -253,7 +251,7 @@ void Fleet::listen(NodeId node, const std::string& op, const Json& message) {
 void Fleet::send(NodeId node, const Json& message) {
   const auto& connection = links_[node].connection;
   if (connection == nullptr) return;
-  connection->send(kFrameKind, message.dump(-1, ' ', false, Json::error_handler_t::replace));
+  connection->send(kJsonFrame, message.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void Fleet::post_node(NodeId node, EventKind kind, const std::string& why) {
@@ -268,7 +266,7 @@ void Fleet::post_node(NodeId node, EventKind kind, const std::string& why) {
 void Fleet::look_round() {
   if (brain_ == nullptr) return;
   forgive_own_silence();
-  const Seconds lease = options_.lease_s * kClockMargin + kLookEvery;
+  const Seconds lease = options_.lease_s * kClockMargin + kCheckFleetEvery;
   for (NodeId id = 0; id < links_.size(); ++id) {
     Link& link = links_[id];
     const Seconds silent = since_s(link.heard_ns);
@@ -300,7 +298,7 @@ void Fleet::look_round() {
   runs_->tick();
   look_at_frozen();
   if (++looks_ % kLooksPerWatch == 0) watch_->tick();
-  reactor_->after(kLookEvery, [this] { look_round(); });
+  reactor_->after(kCheckFleetEvery, [this] { look_round(); });
 }
 
 void Fleet::carry_out(const KeptCommand& command, const JobView& job) {

@@ -9,8 +9,6 @@
 namespace weft::live {
 namespace {
 
-ExecReply refusal(int status, const std::string& what) { return {status, {{"error", what}}}; }
-
 Seconds monotonic_s() { return 1e-9 * static_cast<double>(monotonic_ns()); }
 
 // Nobody who may not use a session can guess its name.
@@ -26,7 +24,7 @@ Result<std::string> fresh_id() {
 
 void Fleet::with_execs(const Execs::Answer& answer, std::function<void(Execs&, Seconds now)> act) {
   reactor_->post([this, answer, act = std::move(act)] {
-    if (brain_ == nullptr) return answer(refusal(503, "no nodes are here"));
+    if (brain_ == nullptr) return answer(exec_refusal(503, "no nodes are here"));
     act(*execs_, monotonic_s());
   });
 }
@@ -39,22 +37,22 @@ void Fleet::exec_here(const ExecWish& wish, const Execs::Answer& answer) {
   const RankPlace place = has_parts(wish.job.identity) ? replicas_->place_of(wish.run, wish.rank)
                                                        : runs_->place_of(wish.run, wish.rank);
   const std::string& name = wish.job.name;
-  if (place.ranks == 0) return answer(refusal(409, fmt::format("{} does not run now", name)));
+  if (place.ranks == 0) return answer(exec_refusal(409, fmt::format("{} does not run now", name)));
   if (place.node == kNoNode) {
-    return answer(refusal(
+    return answer(exec_refusal(
         404, fmt::format("{} has no rank {}; it has {}, from 0 on", name, wish.rank, place.ranks)));
   }
   const AgentView& agent = links_[place.node].view;
   const std::string& node = cluster_.nodes[place.node].name;
   if (!agent.connected) {
-    return answer(refusal(503, fmt::format("the agent of {} is not here", node)));
+    return answer(exec_refusal(503, fmt::format("the agent of {} is not here", node)));
   }
   if (std::find(agent.can.begin(), agent.can.end(), "exec") == agent.can.end()) {
-    return answer(refusal(409, fmt::format("the agent of {} is of version {} and cannot do it",
-                                           node, agent.program)));
+    return answer(exec_refusal(409, fmt::format("the agent of {} is of version {} and cannot do it",
+                                                node, agent.program)));
   }
   auto id = fresh_id();
-  if (!id.ok()) return answer(refusal(500, id.error().what));
+  if (!id.ok()) return answer(exec_refusal(500, id.error().what));
   Execs::Request request{{*id, {place.run, place.epoch}, wish.rank, wish.command},
                          wish.job.identity.uuid,
                          place.node,

@@ -16,7 +16,7 @@ namespace weft::live {
 namespace {
 
 constexpr std::int64_t kBackOffNs = 300'000'000;
-constexpr auto kLookEvery = std::chrono::milliseconds(50);
+constexpr auto kCheckAgentsEvery = std::chrono::milliseconds(50);
 constexpr int kStopLooks = 200;
 constexpr auto kStopPause = std::chrono::milliseconds(10);
 
@@ -81,7 +81,7 @@ void LocalAgents::look_after() {
       }
       if (agent.pid < 0 && monotonic_ns() >= agent.next_start_ns) agent.pid = start(agent.node);
     }
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(kCheckAgentsEvery);
   }
 }
 

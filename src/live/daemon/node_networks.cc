@@ -15,12 +15,12 @@ namespace {
 
 constexpr const char* kSpaces = "/run/netns";
 constexpr const char* kInterface = "net0";
-constexpr double kPatienceS = 20;  // for all commands of one file
+constexpr double kNetworkPatienceS = 20;  // for all commands of one file
 constexpr std::size_t kMostNodes = 250;
 // What a link may send at once, and how long a full queue takes: longer ones only add delay,
 // shorter ones drop bursts.
-constexpr int kBurstBytes = 64 << 10;
-constexpr double kQueueS = 0.02;
+constexpr int kLinkBurstBytes = 64 << 10;
+constexpr double kLinkQueueS = 0.02;
 // A sender hands over several packets as one, which a full queue drops as one: a stream that loses
 // all it has under way stands still for a retransmission timeout, while another goes on.
 constexpr double kQueueHolds = 32;
@@ -45,7 +45,7 @@ std::vector<std::string> spaces_of(const std::string& store) {
 }
 
 Status run(const std::vector<std::string>& command) {
-  const auto end = run_child(command, kPatienceS);
+  const auto end = run_child(command, kNetworkPatienceS);
   if (!end.ok()) return end.error();
   if (end->code == 0) return {};
   std::string text;
@@ -79,20 +79,20 @@ std::string classes_of(double bytes_per_s) {
       "class add dev {0} parent 1:ffff classid 1:fffe htb rate {3}bps ceil {1}bps burst {2} "
       "cburst {2} quantum 3000\n"
       "qdisc add dev {0} parent 1:fffe bfifo limit {4}\n",
-      kInterface, rate, kBurstBytes, std::max(1LL, rate / 100),
-      std::max<long long>(kBurstBytes, std::llround(bytes_per_s * kQueueS)));
+      kInterface, rate, kLinkBurstBytes, std::max(1LL, rate / 100),
+      std::max<long long>(kLinkBurstBytes, std::llround(bytes_per_s * kLinkQueueS)));
 }
 
 // Towards the queues of both ends. Requires: bytes_per_s > 0.
 std::string bites_of(double bytes_per_s) {
   const double bite =
-      std::clamp(bytes_per_s * kQueueS / kQueueHolds, kLeastTogether, kMostTogether);
+      std::clamp(bytes_per_s * kLinkQueueS / kQueueHolds, kLeastTogether, kMostTogether);
   return fmt::format("link set {} gso_max_size {:.0f}\n", kInterface, bite);
 }
 
 std::string bucket_of(const std::string& device, double bytes_per_s) {
   return fmt::format("qdisc add dev {} root tbf rate {}bps burst {} latency {}ms\n", device,
-                     std::llround(bytes_per_s), kBurstBytes, std::lround(kQueueS * 1000));
+                     std::llround(bytes_per_s), kLinkBurstBytes, std::lround(kLinkQueueS * 1000));
 }
 
 Status make_links(const std::string& store, const std::vector<NodeNetwork>& networks) {

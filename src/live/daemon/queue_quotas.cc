@@ -14,9 +14,9 @@ namespace {
 constexpr std::size_t kMostQueues = 1000;
 constexpr double kMostShare = 1e9;
 
-class Reader {
+class QuotaReader {
  public:
-  explicit Reader(const std::string& path) : wrong_(path) {}
+  explicit QuotaReader(const std::string& path) : wrong_(path) {}
 
   Result<QueueQuotas> read(const YAML::Node& root) {
     if (!root.IsMap() || root.size() != 1 || !root["queues"] || !root["queues"].IsMap()) {
@@ -84,7 +84,8 @@ class Reader {
 }  // namespace
 
 Result<QueueQuotas> parse_quotas(const std::string& yaml, const std::string& path) {
-  return read_yaml(yaml, path, [&](const YAML::Node& root) { return Reader(path).read(root); });
+  return read_yaml(yaml, path,
+                   [&](const YAML::Node& root) { return QuotaReader(path).read(root); });
 }
 
 Status check_numbers(const std::vector<std::string>& queues, const Board& board) {

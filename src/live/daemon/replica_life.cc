@@ -7,7 +7,6 @@
 namespace weft::live {
 namespace {
 
-constexpr Seconds kStartPatience = 10;  // for nodes that do not answer
 constexpr Seconds kLoadEvery = 1;
 constexpr double kLoadStep = 0.05;  // changes below are not told
 

@@ -19,7 +19,7 @@ std::size_t mark_in(const std::string& uuid) {
   return std::min(uuid.find(kReplica), uuid.find(kMember));
 }
 
-std::string name_of(const std::string& uuid) {
+std::string replica_name(const std::string& uuid) {
   return uuid.substr(uuid.find(kReplica) + kReplica.size());
 }
 
@@ -127,7 +127,7 @@ JobView Replicas::view_of(const Service& service, const Replica& replica) const 
     }
   } else {
     spec.envs["WEFT_SERVICE"] = service.view.identity.uuid;
-    spec.envs["WEFT_REPLICA"] = name_of(replica.uuid);
+    spec.envs["WEFT_REPLICA"] = replica_name(replica.uuid);
     if (spec.service.port > 0) spec.envs["WEFT_PORT"] = std::to_string(spec.service.port);
   }
   view.identity.spec = to_json(spec).dump();
@@ -242,7 +242,7 @@ void Replicas::failed(Service& service, Replica& replica, const std::string& why
   const Seconds pause = rule.back_off().pause(replica.failures);
   replica.state = Replica::State::kWaiting;
   replica.again_at = now + pause;
-  links_.remark(service.view.id, fmt::format("replica {} ended{}{}{}", name_of(replica.uuid),
+  links_.remark(service.view.id, fmt::format("replica {} ended{}{}{}", replica_name(replica.uuid),
                                              why.empty() ? "" : ": ", why, again_after(pause)));
 }
 

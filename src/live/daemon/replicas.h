@@ -19,6 +19,8 @@
 
 namespace weft::live {
 
+inline constexpr Seconds kStartPatience = 10;  // for nodes that do not answer
+
 // Whether a run that an agent speaks of is a part of a job.
 bool is_part(const std::string& uuid);
 bool is_service(const JobIdentity& job);

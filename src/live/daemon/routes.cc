@@ -6,21 +6,12 @@
 #include <ctime>
 
 #include "live/daemon/api_answers.h"
+#include "live/job/job_text.h"
 
 namespace weft::live {
 namespace {
 
 constexpr std::size_t kMostWords = 16;
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t to = text.find(separator);
-    parts.push_back(text.substr(0, to));
-    if (to == std::string_view::npos) return parts;
-    text.remove_prefix(to + 1);
-  }
-}
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -69,7 +60,7 @@ std::string wrong_in(const std::map<std::string, std::string>& query, const Rout
 // The word that stands for {name}, or nothing.
 const std::string* word_for(const Route& route, const std::vector<std::string>& words,
                             std::string_view name) {
-  const auto pattern = split(std::string_view(route.pattern).substr(1), '/');
+  const auto pattern = split_text(std::string_view(route.pattern).substr(1), '/');
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] == name) return &words[i];
   }
@@ -203,13 +194,13 @@ std::optional<ApiTarget> parse_target(std::string_view target) {
   if (target.empty() || target[0] != '/') return std::nullopt;
   const std::size_t question = target.find('?');
   ApiTarget out;
-  for (const std::string_view part : split(target.substr(1, question - 1), '/')) {
+  for (const std::string_view part : split_text(target.substr(1, question - 1), '/')) {
     auto word = decode(part);
     if (!word || out.words.size() == kMostWords) return std::nullopt;
     out.words.push_back(std::move(*word));
   }
   if (question == std::string_view::npos) return out;
-  for (const std::string_view pair : split(target.substr(question + 1), '&')) {
+  for (const std::string_view pair : split_text(target.substr(question + 1), '&')) {
     if (pair.empty()) continue;
     const std::size_t equals = std::min(pair.find('='), pair.size());
     const auto name = decode(pair.substr(0, equals));
@@ -220,7 +211,7 @@ std::optional<ApiTarget> parse_target(std::string_view target) {
 }
 
 bool fits(std::string_view pattern, const std::vector<std::string>& words) {
-  const auto wanted = split(pattern.substr(1), '/');
+  const auto wanted = split_text(pattern.substr(1), '/');
   return std::equal(wanted.begin(), wanted.end(), words.begin(), words.end(),
                     [](std::string_view want, const std::string& word) {
                       return want.starts_with('{') ? !word.empty() : want == word;

@@ -35,7 +35,7 @@ std::string digest_of(std::string_view secret) {
   return hex_of(out.data(), size);
 }
 
-Json to_json(const Token& t) {
+Json token_json(const Token& t) {
   return {{"id", t.id},
           {"role", kRoleNames[static_cast<int>(t.caller.role)]},
           {"user", t.caller.user},
@@ -84,7 +84,7 @@ Status Tokens::open(std::string path) {
 
 Status Tokens::keep(const std::vector<Token>& tokens) {
   Json json = Json::array();
-  for (const Token& token : tokens) json.push_back(to_json(token));
+  for (const Token& token : tokens) json.push_back(token_json(token));
   const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   if (const Status written = write_file_durably(path_, text); !written.ok()) return written;
   ::chmod(path_.c_str(), 0600);

@@ -14,9 +14,9 @@ Cluster two_nodes() {
   return cluster;
 }
 
-class Tale {
+class UsageHistory {
  public:
-  Tale() : fold(cluster) {}
+  UsageHistory() : fold(cluster) {}
   void start(Seconds at, JobId job, std::uint32_t epoch, std::vector<DeviceId> devices,
              std::uint32_t milli = kWhole, CommandKind kind = CommandKind::kStart) {
     KeptCommand c{kind, job, epoch, ++number, kNever, {}};
@@ -59,7 +59,7 @@ class Tale {
 };
 
 TEST(Usage, AJobPaysFromItsStartToItsEnd) {
-  Tale tale;
+  UsageHistory tale;
   tale.start(100, 0, 1, {2, 3});
   tale.tell(101, EventKind::kOutcome, 0, 1);
   tale.tell(460, EventKind::kFinished, 0, 1);
@@ -72,7 +72,7 @@ TEST(Usage, AJobPaysFromItsStartToItsEnd) {
 }
 
 TEST(Usage, PricesChangeWhileAJobRuns) {
-  Tale tale;
+  UsageHistory tale;
   tale.start(900, 0, 1, {0, 2});
   const Usage used = tale.fold.between(0, 1100).at(0);
   EXPECT_DOUBLE_EQ(used.device_s, 400) << "it still runs";
@@ -80,14 +80,14 @@ TEST(Usage, PricesChangeWhileAJobRuns) {
 }
 
 TEST(Usage, PartsOfDevicesArePaidInPart) {
-  Tale tale;
+  UsageHistory tale;
   tale.start(0, 0, 1, {0}, 250);
   tale.start(100, 0, 1, {0}, 500, CommandKind::kResize);
   EXPECT_DOUBLE_EQ(tale.fold.between(0, 200).at(0).device_s, 75);
 }
 
 TEST(Usage, WhatIsLostWithItsNodeIsPaidNoLonger) {
-  Tale tale;
+  UsageHistory tale;
   tale.start(0, 0, 1, {0, 1, 2});
   tale.tell(10, EventKind::kLost, 0, 1, Outcome::kDone, 1);
   EXPECT_DOUBLE_EQ(tale.fold.between(0, 100).at(0).device_s, 2 * 100 + 10);
@@ -98,27 +98,27 @@ TEST(Usage, WhatIsLostWithItsNodeIsPaidNoLonger) {
 TEST(Usage, WhatEndsAStay) {
   struct Case {
     const char* what;
-    std::function<void(Tale&)> end;
+    std::function<void(UsageHistory&)> end;
     double device_s;
   };
   const Case cases[] = {
-      {"a crash", [](Tale& t) { t.tell(10, EventKind::kCrashed, 0, 1); }, 10},
-      {"a cancellation", [](Tale& t) { t.tell(10, EventKind::kWithdraw, 0, 0); }, 10},
+      {"a crash", [](UsageHistory& t) { t.tell(10, EventKind::kCrashed, 0, 1); }, 10},
+      {"a cancellation", [](UsageHistory& t) { t.tell(10, EventKind::kWithdraw, 0, 0); }, 10},
       {"a start that failed",
-       [](Tale& t) { t.tell(10, EventKind::kOutcome, 0, 1, Outcome::kFailed); }, 10},
-      {"not the crash of an earlier run", [](Tale& t) { t.tell(10, EventKind::kCrashed, 0, 7); },
-       100},
+       [](UsageHistory& t) { t.tell(10, EventKind::kOutcome, 0, 1, Outcome::kFailed); }, 10},
+      {"not the crash of an earlier run",
+       [](UsageHistory& t) { t.tell(10, EventKind::kCrashed, 0, 7); }, 100},
       {"a stop, when it is confirmed",
-       [](Tale& t) {
+       [](UsageHistory& t) {
          t.stop(5, 0, 1);
          t.tell(20, EventKind::kOutcome, 0, 1);
        },
        20},
-      {"not another's end", [](Tale& t) { t.tell(10, EventKind::kFinished, 1, 1); }, 100},
+      {"not another's end", [](UsageHistory& t) { t.tell(10, EventKind::kFinished, 1, 1); }, 100},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.what);
-    Tale tale;
+    UsageHistory tale;
     tale.start(0, 0, 1, {0});
     c.end(tale);
     EXPECT_DOUBLE_EQ(tale.fold.between(0, 100).at(0).device_s, c.device_s);

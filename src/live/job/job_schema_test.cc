@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kRoot = WEFT_FIXTURES "/../../";
+const std::string kSourceRoot = WEFT_FIXTURES "/../../";
 
 std::string text_of(const std::string& path) {
   const Result<std::string> text = read_file(path, 1 << 20);
@@ -25,7 +25,7 @@ std::string text_of(const std::string& path) {
 }
 
 const Json& schema() {
-  static const Json json = Json::parse(text_of(kRoot + "share/weft/job.schema.json"));
+  static const Json json = Json::parse(text_of(kSourceRoot + "share/weft/job.schema.json"));
   return json;
 }
 
@@ -154,7 +154,7 @@ TEST(JobSchema, HasTheFieldsOfTheReaderAndNoOthers) {
 }
 
 TEST(JobSchema, TheUsersPageNamesEveryField) {
-  const std::string page = text_of(kRoot + "docs/jobs.md");
+  const std::string page = text_of(kSourceRoot + "docs/jobs.md");
   for (const std::string& path : all_fields()) {
     EXPECT_NE(page.find("`" + path + "`"), std::string::npos) << path;
   }
@@ -261,7 +261,7 @@ TEST(JobSchema, ExamplesAreReadAndFitACluster) {
   const Cluster cluster = *parse_cluster_shorthand("H100:4x8,A100:2x8");
   const SchemaCheck check(schema());
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kRoot + "examples/jobs")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kSourceRoot + "examples/jobs")) {
     ++count;
     const std::string path = entry.path(), text = text_of(path);
     const Result<JobSpec> job = read_job_file(text, path);

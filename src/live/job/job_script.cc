@@ -27,16 +27,6 @@ constexpr std::string_view kPrelude =
     "export SLURM_PROCID=\"${RANK:-0}\" SLURM_LOCALID=\"${LOCAL_RANK:-0}\" "
     "SLURM_NTASKS=\"${WORLD_SIZE:-1}\" SLURM_NODEID=\"${GROUP_RANK:-0}\"";
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 // "90" (minutes), "1:30" (minutes:seconds), "2:00:00", "1-12" (days-hours), "1-12:30:00".
 std::optional<Seconds> parse_slurm_time(std::string_view text) {
   const std::size_t dash = text.find('-');
@@ -46,7 +36,7 @@ std::optional<Seconds> parse_slurm_time(std::string_view text) {
     text = text.substr(dash + 1);
   }
   std::vector<double> parts;
-  for (const std::string_view part : split(text, ':')) {
+  for (const std::string_view part : split_text(text, ':')) {
     const auto value = parse_integer(part);
     if (!value || *value < 0 || *value > 10'000'000) return std::nullopt;
     parts.push_back(static_cast<double>(*value));
@@ -116,7 +106,7 @@ class ScriptReader {
   void check_interpreter(std::string_view text) {
     std::string_view first = trimmed(text.substr(2, text.find('\n') - 2));
     if (text.find('\n') == std::string_view::npos) first = trimmed(text.substr(2));
-    const std::vector<std::string_view> words = split(first, ' ');
+    const std::vector<std::string_view> words = split_text(first, ' ');
     std::string_view program = words.front();
     if (program.ends_with("/env") && words.size() > 1) program = words[1];
     program = program.substr(program.rfind('/') + 1);
@@ -317,8 +307,8 @@ class ScriptReader {
         {{"afterok", DependencyCondition::kOk},
          {"afterany", DependencyCondition::kAny},
          {"afternotok", DependencyCondition::kFailed}}};
-    for (const std::string_view part : split(header.value, ',')) {
-      const std::vector<std::string_view> words = split(part, ':');
+    for (const std::string_view part : split_text(header.value, ',')) {
+      const std::vector<std::string_view> words = split_text(part, ':');
       const auto kind = std::find_if(kKinds.begin(), kKinds.end(),
                                      [&](const auto& known) { return known.first == words[0]; });
       if (kind == kKinds.end() || words.size() < 2) {
@@ -333,7 +323,7 @@ class ScriptReader {
 
   // "ALL,NAME=VALUE,NAME=VALUE".
   void read_export(const SbatchHeader& header) {
-    for (const std::string_view part : split(header.value, ',')) {
+    for (const std::string_view part : split_text(header.value, ',')) {
       const std::size_t equals = part.find('=');
       if (part == "ALL" || part == "NONE" || part == "NIL") {
         if (part == "ALL") warn(header.line, "--export=ALL: nothing is taken from your shell");

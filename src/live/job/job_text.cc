@@ -196,6 +196,16 @@ std::string accelerator_text(const AcceleratorChoice& choice) {
   return fmt::format("{}:{}", choice.type.empty() ? "any" : choice.type, choice.count);
 }
 
+std::vector<std::string_view> split_text(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t to = text.find(separator);
+    parts.push_back(text.substr(0, to));
+    if (to == std::string_view::npos) return parts;
+    text.remove_prefix(to + 1);
+  }
+}
+
 AtLeast split_at_least(std::string_view text) {
   text = trimmed(text);
   const bool more = text.ends_with('+');

@@ -29,6 +29,9 @@ std::string accelerator_text(const AcceleratorChoice& choice);
 inline constexpr std::string_view kAcceleratorWanted =
     "TYPE, TYPE:COUNT or COUNT with a whole count from 1 to 64, such as H100:8";
 
+// Ensures: one part more than there are separators.
+std::vector<std::string_view> split_text(std::string_view text, char separator);
+
 // "4" or "4+": the number, and whether the sign was there.
 struct AtLeast {
   std::string_view text;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Bytes kMiB = Bytes{1} << 20;
 constexpr std::int64_t kMaxMilli = 1'000'000'000;
-constexpr std::size_t kMaxTypes = 1000;
+constexpr std::size_t kMaxAlibabaTypes = 1000;
 constexpr std::int64_t kMaxMiB = std::int64_t{1} << 32;
 
 std::uint32_t share_of(std::int64_t whole, std::uint32_t parts) {
@@ -139,15 +139,16 @@ Result<Cluster> parse_alibaba_nodes(const TextFile& file) {
     const std::string_view model = rows.text(rows.column("model"));
     if (model.empty()) rows.refuse(rows.column("model"), "the name of a device type");
     node.type = find_type(cluster, model);
-    if (node.type == kAnyType && cluster.types.size() < kMaxTypes) {
+    if (node.type == kAnyType && cluster.types.size() < kMaxAlibabaTypes) {
       node.type = static_cast<TypeId>(cluster.types.size());
       cluster.types.emplace_back().name = model;
     }
     cluster.nodes.push_back(std::move(node));
   }
   if (complaints.empty() && cluster.nodes.empty()) complain(complaints, file.path, 1, "has no GPU");
-  if (cluster.types.size() >= kMaxTypes) {
-    complain(complaints, file.path, 1, fmt::format("has {} device types or more", kMaxTypes));
+  if (cluster.types.size() >= kMaxAlibabaTypes) {
+    complain(complaints, file.path, 1,
+             fmt::format("has {} device types or more", kMaxAlibabaTypes));
   }
   if (!complaints.empty()) return complaints.error(hint);
   cluster.finish();

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kMaxTableBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxThroughputsBytes = std::uint64_t{64} << 20;
 constexpr std::string_view kSpread = "_unconsolidated";
 constexpr Limits kSpeedLimits{0, 1e9};
 constexpr PairSpeed kNeverTogether{0, 0, 0};
@@ -238,7 +238,7 @@ Result<GavelThroughputs> read_gavel_throughputs(const std::string& trace_path,
                    "name the throughput table with --profiles FILE"};
     }
   }
-  Result<std::string> text = read_file(path, kMaxTableBytes);
+  Result<std::string> text = read_file(path, kMaxThroughputsBytes);
   if (!text.ok()) return text.error();
   return parse_gavel_throughputs({path, *text});
 }

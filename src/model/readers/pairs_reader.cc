@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kAlone = "single_data.csv";
 constexpr const char* kTogether = "colocate_info.csv";
-constexpr std::uint64_t kMaxTableBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxPairsBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kMostModels = 1024;  // the pair table is dense
 constexpr Limits kPercent{0, 100};
 constexpr Limits kMebibytes{0, 1e9};
@@ -99,8 +99,8 @@ Result<PairTable> read_lucid_pairs(const std::string& folder) {
                  ""};
   }
   const std::string paths[] = {path_in(folder, kAlone), path_in(folder, kTogether)};
-  const Result<std::string> texts[] = {read_file(paths[0], kMaxTableBytes),
-                                       read_file(paths[1], kMaxTableBytes)};
+  const Result<std::string> texts[] = {read_file(paths[0], kMaxPairsBytes),
+                                       read_file(paths[1], kMaxPairsBytes)};
   for (int i = 0; i < 2; ++i) {
     if (!texts[i].ok()) return texts[i].error();
     const Status status = check_is_text({paths[i], *texts[i]});

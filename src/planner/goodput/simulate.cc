@@ -14,9 +14,9 @@ namespace weft::planner {
 namespace {
 
 // Nodes that stand by, and those that come back to them.
-class Pool {
+class SparePool {
  public:
-  Pool(const GoodputCase& c, Random& random) : random_(random), free_(c.spares) {}
+  SparePool(const GoodputCase& c, Random& random) : random_(random), free_(c.spares) {}
 
   // Replaces `nodes` that fail together now and are repaired together in `repair_s` on average;
   // gives back when all are there.
@@ -144,7 +144,7 @@ class Restarting {
   Recovery policy_;
   double interval_s_;
   Random& random_;
-  Pool pool_;
+  SparePool pool_;
   double now_ = 0, safe_ = 0, in_memory_ = 0;
   long failures_ = 0;
 };

@@ -22,12 +22,12 @@ struct AuctionBidder {
   bool placed = false;
 };
 
-std::uint32_t devices_of(const JobState& job) {
+std::uint32_t requested_devices(const JobState& job) {
   return job.spec->requested().devices * job.spec->min_replicas;
 }
 
-void explain(Draft& draft, const Place& place, const std::vector<AuctionBidder>& bidders,
-             size_t offered) {
+void explain_auction(Draft& draft, const Place& place, const std::vector<AuctionBidder>& bidders,
+                     size_t offered) {
   const JobState* const job = to_explain(draft.state());
   if (job == nullptr) return;
   std::uint32_t ahead = 0;
@@ -51,7 +51,7 @@ FinishTimes finish_times(const State& state, const JobState& job, double sharers
   const Seconds ran = job.attained_run_s(state.now);
   const Seconds left = job.estimate.known() ? job.remaining_s(state.now) : std::max(ran, unknown_s);
   const Seconds whole = job.estimate.known() ? job.estimate.duration : ran + left;
-  const double slower = devices_of(job) * sharers / state.cluster().device_count();
+  const double slower = requested_devices(job) * sharers / state.cluster().device_count();
   FinishTimes times;
   times.shared = state.now - job.submit + left;
   times.equal = std::max(1e-9, whole * std::max(1.0, slower));
@@ -73,7 +73,7 @@ void AuctionPolicy::decide(Draft& draft, const Change&, PolicyMemory& memory) co
     const JobState& job = state.job(id);
     if (job.phase == Phase::kEnded) continue;
     const FinishTimes times = finish_times(state, job, sharers, lease);
-    const double gain = std::log1p(lease / std::max(times.shared, 1e-9)) / devices_of(job);
+    const double gain = std::log1p(lease / std::max(times.shared, 1e-9)) / requested_devices(job);
     bidders.push_back({id, times.rho(), gain, job.phase == Phase::kPlaced});
   }
   std::stable_sort(bidders.begin(), bidders.end(),
@@ -110,7 +110,7 @@ void AuctionPolicy::decide(Draft& draft, const Change&, PolicyMemory& memory) co
     }
   }
   PlanWalk::wake_for_held_back(draft);
-  explain(draft, *place_, bidders, std::min(offered, bidders.size()));
+  explain_auction(draft, *place_, bidders, std::min(offered, bidders.size()));
 }
 
 }  // namespace weft

@@ -7,7 +7,7 @@ namespace {
 
 // A job is kept on its devices a little longer than it should need, and should end a little before
 // its deadline, so that rounding changes neither.
-constexpr Seconds kPad = 1e-3;
+constexpr Seconds kElasticPad = 1e-3;
 
 std::uint32_t largest_node(const Cluster& cluster, TypeId type) {
   std::uint32_t most = 1;
@@ -120,7 +120,7 @@ bool PlanSearch::fill(const Calendar& others, JobId id, std::uint32_t share, Sec
     const Booking when{id, stay.on, times[i], i + 1 < times.size() ? times[i + 1] : kNever};
     const Seconds length = when.to - when.from;
     if (!stay.on.empty() && (stay.on.devices.size() > share || others.clashes(when))) stay = {};
-    const auto needs = [&](const Stay& s) { return s.overhead + left / s.speed + kPad; };
+    const auto needs = [&](const Stay& s) { return s.overhead + left / s.speed + kElasticPad; };
     const auto does = [&](const Stay& s) { return s.speed * (length - s.overhead); };
     Stay other;
     const bool at_best = !stay.on.empty() && stay.on.configuration == offered.front();
@@ -150,7 +150,7 @@ bool PlanSearch::fill_firm(const Calendar& others, JobId id, std::uint32_t share
   const JobState& job = state_.job(id);
   out.clear();
   if (job.phase == Phase::kPlaced) {
-    const Seconds length = overhead_left(job) + work_left(job) / speed(job, job.held) + kPad;
+    const Seconds length = overhead_left(job) + work_left(job) / speed(job, job.held) + kElasticPad;
     out.push_back({id, job.held, state_.now, state_.now + length});
     return out.back().to <= latest_end;
   }
@@ -161,7 +161,7 @@ bool PlanSearch::fill_firm(const Calendar& others, JobId id, std::uint32_t share
       for (const DeviceType& type : state_.cluster().types) slowest = std::min(slowest, type.speed);
     }
     const Seconds length =
-        restart_ + work_left(job) / (c.rate * c.efficiency * std::max(slowest, 1e-9)) + kPad;
+        restart_ + work_left(job) / (c.rate * c.efficiency * std::max(slowest, 1e-9)) + kElasticPad;
     const Seconds earliest = std::max(state_.now, job.held_back_until);
     Booking found;
     if (!others.find(id, {earliest, length, length, latest_end, configuration}, found)) continue;

@@ -50,8 +50,8 @@ struct Tenant {
   size_t next = 0;
 };
 
-void explain(Draft& draft, const Place& place, const std::map<TenantId, Tenant>& tenants,
-             const Amounts& capacity) {
+void explain_fill(Draft& draft, const Place& place, const std::map<TenantId, Tenant>& tenants,
+                  const Amounts& capacity) {
   const JobState* const job = to_explain(draft.state());
   if (job == nullptr) return;
   const double own = tenants.at(job->spec->tenant).share(capacity);
@@ -113,7 +113,7 @@ void FillPolicy::decide(Draft& draft, const Change&, PolicyMemory&) const {
     }
   }
   PlanWalk::wake_for_held_back(draft);
-  explain(draft, *place_, tenants, capacity);
+  explain_fill(draft, *place_, tenants, capacity);
 }
 
 double dominant_share(const State& state, TenantId tenant) {

@@ -18,7 +18,7 @@ struct QuotaMemory : PolicyMemory {
   std::set<TenantId> seen;
 };
 
-double devices_of(const JobState& job) {
+double quota_devices(const JobState& job) {
   if (job.phase == Phase::kPlaced) return job.held.device_count();
   const Configuration& c = job.spec->requested();
   return static_cast<double>(c.devices) * c.milli / kWhole * job.spec->min_replicas;
@@ -51,7 +51,7 @@ class QuotaWalk {
   void sort_out();
   double borrowed_rank(const JobState& job) const {
     const Cohort& cohort = cohorts_.at(cohort_of(job.spec->tenant));
-    return cohort.used + devices_of(job) <= cohort.guarantee + 1e-9 ? kCohort : kForeign;
+    return cohort.used + quota_devices(job) <= cohort.guarantee + 1e-9 ? kCohort : kForeign;
   }
   bool leaves_room(const JobState& job) const;
   void lend(PlanWalk& walk);
@@ -93,7 +93,7 @@ void QuotaWalk::sort_out() {
     const JobState& job = state_.job(id);
     if (job.phase == Phase::kEnded) continue;
     Tenant& tenant = tenants_[job.spec->tenant];
-    const double devices = devices_of(job);
+    const double devices = quota_devices(job);
     const bool never = devices > tenant.guarantee + 1e-9;
     const bool own = !never && !tenant.passed && tenant.own + devices <= tenant.guarantee + 1e-9;
     if (!never && !own) tenant.passed = true;
@@ -114,13 +114,13 @@ void QuotaWalk::sort_out() {
   for (JobId id : borrowed) {
     const JobState& job = state_.job(id);
     const double rank = borrowed_rank(job);
-    cohorts_[cohort_of(job.spec->tenant)].used += devices_of(job);
+    cohorts_[cohort_of(job.spec->tenant)].used += quota_devices(job);
     placed_.push_back({id, job.held.configuration, rank});
   }
 }
 
 bool QuotaWalk::leaves_room(const JobState& job) const {
-  const double devices = devices_of(job);
+  const double devices = quota_devices(job);
   if (reserved_ == 0) return true;
   const TypeId type = job.spec->requested().type;
   if (type == kAnyType) return state_.ledger.free_whole_total() - devices >= reserved_;
@@ -139,7 +139,7 @@ void QuotaWalk::lend(PlanWalk& walk) {
     if (rank == kForeign) {
       foreign.push_back({id, 0, rank});
     } else if (leaves_room(job) && walk.give({id, 0, rank})) {
-      cohorts_[cohort_of(job.spec->tenant)].used += devices_of(job);
+      cohorts_[cohort_of(job.spec->tenant)].used += quota_devices(job);
     }
   }
   for (const Choice& choice : foreign) {
@@ -158,14 +158,15 @@ void QuotaWalk::run(const Place& place) {
   for (const Choice& choice : own_waiting_) {
     if (walk.give(choice)) continue;
     const JobState& job = state_.job(choice.job);
-    reserved_ += devices_of(job);
-    reserved_of_[job.spec->requested().type] += devices_of(job);
+    reserved_ += quota_devices(job);
+    reserved_of_[job.spec->requested().type] += quota_devices(job);
   }
   // What reclaiming took is no longer used.
   for (auto& [id, cohort] : cohorts_) cohort.used = 0;
   for (JobId id : state_.active) {
     const JobState& job = state_.job(id);
-    if (job.phase == Phase::kPlaced) cohorts_[cohort_of(job.spec->tenant)].used += devices_of(job);
+    if (job.phase == Phase::kPlaced)
+      cohorts_[cohort_of(job.spec->tenant)].used += quota_devices(job);
   }
   lend(walk);
   explain(place);

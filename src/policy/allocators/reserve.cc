@@ -15,7 +15,7 @@ namespace {
 // for room between them.
 constexpr size_t kMostRebooked = 32;
 // Keeps the ends of jobs apart from the bookings after them, whatever rounding does.
-constexpr Seconds kPad = 1e-3;
+constexpr Seconds kBookingPad = 1e-3;
 
 struct ReserveMemory : PolicyMemory {
   std::vector<bool> admitted;     // by job
@@ -67,7 +67,7 @@ class ReserveWalk {
   Seconds left(const JobState& job) const { return left(job, job.held.configuration); }
   // How long devices are booked for a job that needs this time.
   Seconds in_leases(Seconds time) const {
-    if (power_ && time > 1e-6) return time + kPad;
+    if (power_ && time > 1e-6) return time + kBookingPad;
     return std::max(1.0, std::ceil(time / options_.lease - 1e-9)) * options_.lease;
   }
   std::vector<std::uint16_t> shapes(const JobState& job, bool promised) const {
@@ -346,7 +346,7 @@ void ReserveWalk::set_caps() {
         holder.latest_end = std::min(holder.latest_end, booking.from);
       }
     }
-    holder.latest_end -= kPad;
+    holder.latest_end -= kBookingPad;
     // Nobody knows when a service has done enough.
     if (job.spec->kind == WorkloadKind::kService) holder.latest_end = state_.now;
   }

@@ -10,7 +10,7 @@ namespace {
 
 using Demand = std::tuple<TypeId, std::uint32_t, std::uint32_t, std::uint32_t, Bytes>;
 
-struct JobClass {
+struct ExpectedClass {
   Configuration wanted;
   double weight = 0;  // share of the expected jobs
 };
@@ -65,9 +65,10 @@ double fragment(const NodeRoom& room, const Configuration& c) {
   return fits ? unusable : left;
 }
 
-double fragment(const NodeRoom& room, const std::vector<JobClass>& classes) {
+double fragment(const NodeRoom& room, const std::vector<ExpectedClass>& classes) {
   double sum = 0;
-  for (const JobClass& expected : classes) sum += expected.weight * fragment(room, expected.wanted);
+  for (const ExpectedClass& expected : classes)
+    sum += expected.weight * fragment(room, expected.wanted);
   return sum;
 }
 
@@ -84,7 +85,7 @@ class FragmentationPlace : public Place {
     if (replicas > 1 || domain || wanted.devices > Cluster::kMaxDevicesPerNode) {
       return packed_.place(state, job, configuration, replicas, out);
     }
-    const std::vector<JobClass> expected = expected_jobs(state);
+    const std::vector<ExpectedClass> expected = expected_jobs(state);
     NodeId best = kNoNode;
     double least = 0;
     std::vector<std::uint32_t> devices, best_devices;
@@ -125,8 +126,8 @@ class FragmentationPlace : public Place {
   // Takes the job's devices one after the other, each where it adds least. Whole devices are all
   // alike, so the lowest free ones serve.
   static bool try_node(NodeRoom room, const Configuration& wanted,
-                       const std::vector<JobClass>& expected, std::vector<std::uint32_t>& devices,
-                       double& added) {
+                       const std::vector<ExpectedClass>& expected,
+                       std::vector<std::uint32_t>& devices, double& added) {
     devices.clear();
     const double before = fragment(room, expected);
     double after = before;
@@ -165,19 +166,20 @@ class FragmentationPlace : public Place {
            room.left.begin() + device;
   }
 
-  std::vector<JobClass> expected_jobs(const State& state) const {
-    std::map<Demand, JobClass> seen;
+  std::vector<ExpectedClass> expected_jobs(const State& state) const {
+    std::map<Demand, ExpectedClass> seen;
     const size_t from = state.jobs.size() > window_ ? state.jobs.size() - window_ : 0;
     for (size_t i = from; i < state.jobs.size(); ++i) {
       const Configuration& c = state.jobs[i].spec->requested();
-      JobClass& entry = seen[{c.type, c.devices, c.milli, c.cpu_milli, c.host_memory}];
+      ExpectedClass& entry = seen[{c.type, c.devices, c.milli, c.cpu_milli, c.host_memory}];
       entry.wanted = c;
       entry.weight += 1;
     }
-    std::vector<JobClass> classes;
+    std::vector<ExpectedClass> classes;
     for (auto& [demand, entry] : seen) classes.push_back(std::move(entry));
-    std::stable_sort(classes.begin(), classes.end(),
-                     [](const JobClass& a, const JobClass& b) { return a.weight > b.weight; });
+    std::stable_sort(
+        classes.begin(), classes.end(),
+        [](const ExpectedClass& a, const ExpectedClass& b) { return a.weight > b.weight; });
     if (classes.size() > classes_) classes.resize(classes_);
     return classes;
   }

@@ -6,10 +6,9 @@
 
 namespace weft::solve {
 namespace {
-constexpr double kInOut = 0.5;       // how near to the best prices a plane is taken
 constexpr double kLevelEps = 4e-16;  // needs may rise steeply with the level
 constexpr double kCostEps = 1e-12;
-constexpr int kMaxPlanes = 2000;
+constexpr int kMaxLevelPlanes = 2000;
 constexpr int kMaxIdlePlanes = 10;  // without any progress: rounding is all that is left
 constexpr int kMaxLevelSteps = 100;
 }  // namespace
@@ -85,7 +84,7 @@ LevelSearch::Outcome LevelSearch::run(const Quote& start, double lowest, double 
   double seen_overload = std::numeric_limits<double>::infinity();
   double seen_level = seen_overload;
   int idle = 0;
-  for (int plane = 0; plane < kMaxPlanes && idle < kMaxIdlePlanes; ++plane) {
+  for (int plane = 0; plane < kMaxLevelPlanes && idle < kMaxIdlePlanes; ++plane) {
     mixture_.solve();
     outcome.overload = 1 / mixture_.value() - 2;
     if (outcome.overload <= tolerance) break;

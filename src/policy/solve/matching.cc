@@ -8,7 +8,7 @@
 
 namespace weft {
 namespace {
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnreached = std::numeric_limits<double>::infinity();
 constexpr std::size_t kFree = std::numeric_limits<std::size_t>::max();
 
 class Matching {
@@ -23,7 +23,7 @@ class Matching {
   // Finds the cheapest alternating path from `row` to a free column (Dijkstra over columns) and
   // flips it.
   void insert(std::size_t row) {
-    std::vector<double> distance(columns_, kInfinity);
+    std::vector<double> distance(columns_, kUnreached);
     std::vector<std::size_t> before(columns_, kFree);
     std::vector<char> done(columns_);
     std::size_t column = kFree;
@@ -40,7 +40,7 @@ class Matching {
         }
         if (next == kFree || distance[c] < distance[next]) next = c;
       }
-      CHECK(next != kFree && distance[next] < kInfinity);
+      CHECK(next != kFree && distance[next] < kUnreached);
       column = next;
       length = distance[column];
       done[column] = 1;

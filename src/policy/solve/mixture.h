@@ -6,6 +6,8 @@
 
 namespace weft::solve {
 
+inline constexpr double kInOut = 0.5;  // how near to the best prices a plane is taken
+
 // max gain . x  subject to  columns . x <= limit, x >= 0, where columns arrive one at a time and
 // the rows are few (one per device type): the restricted master of Dantzig and Wolfe (1960), by
 // the revised simplex method from the slack basis.

@@ -56,8 +56,8 @@ Audit audit(const PackedProblem& problem, const PackedResult& result) {
   return out;
 }
 
-double lowest_level(const PackedProblem& problem, std::span<const ShareNeed> needs,
-                    const Audit& got) {
+double lowest_packed_level(const PackedProblem& problem, std::span<const ShareNeed> needs,
+                           const Audit& got) {
   double lowest = COIN_DBL_MAX;
   for (std::size_t j = 0; j < problem.alone.jobs(); ++j) {
     if (best_alone(problem.alone, j) <= 0) continue;
@@ -191,7 +191,7 @@ TEST(SharePacked, EqualsTheLinearProgramOnRandomProblems) {
     const PackedResult got = share_packed(problem, needs);
     const Audit sums = audit(problem, got);
     EXPECT_LE(sums.violation, 1e-9);
-    const double lowest = lowest_level(problem, needs, sums);
+    const double lowest = lowest_packed_level(problem, needs, sums);
     if (lowest == COIN_DBL_MAX) continue;  // nobody can run
     const double want = packed_level_by_lp(problem, needs);
     EXPECT_NEAR(got.level / want, 1, 1e-6);

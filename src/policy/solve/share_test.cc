@@ -20,8 +20,8 @@ bool any_can_run(const ShareProblem& problem) {
   return false;
 }
 
-double lowest_level(const ShareProblem& problem, std::span<const ShareNeed> needs,
-                    std::span<const double> fraction) {
+double lowest_share_level(const ShareProblem& problem, std::span<const ShareNeed> needs,
+                          std::span<const double> fraction) {
   double lowest = std::numeric_limits<double>::infinity();
   for (std::size_t j = 0; j < problem.jobs(); ++j) {
     if (best_alone(problem, j) <= 0) continue;
@@ -38,7 +38,7 @@ void expect_level(const ShareProblem& problem, std::span<const ShareNeed> needs,
         water ? share_water_filling(problem, needs) : share_max_min(problem, needs);
     EXPECT_LE(violation(problem, share.fraction), 1e-9);
     EXPECT_NEAR(share.level / want, 1, kExact);
-    EXPECT_NEAR(lowest_level(problem, needs, share.fraction) / want, 1, kExact);
+    EXPECT_NEAR(lowest_share_level(problem, needs, share.fraction) / want, 1, kExact);
     EXPECT_GE(share.bound, want * (1 - kExact));
     EXPECT_LE(share.bound - share.level, 2e-7 * share.bound);
   }
@@ -104,7 +104,7 @@ TEST(ShareMaxMin, ProvesItsAnswerOnJobsNoLinearProgramIsAskedAbout) {
   const ShareResult share = share_max_min(problem, needs);
   EXPECT_LE(violation(problem, share.fraction), 1e-9);
   EXPECT_LE(share.bound - share.level, 2e-7 * share.bound);
-  EXPECT_NEAR(lowest_level(problem, needs, share.fraction) / share.level, 1, 1e-8);
+  EXPECT_NEAR(lowest_share_level(problem, needs, share.fraction) / share.level, 1, 1e-8);
 }
 
 // At a fixed level finish-time needs are constants, so the linear program can be asked whether a
@@ -126,7 +126,7 @@ TEST(ShareMaxMin, FinishTimeLevelIsFeasibleAndNoHigherOneIs) {
     const std::vector<ShareNeed> needs = finish_time_needs(remaining, elapsed, isolated);
     const ShareResult share = share_max_min(problem, needs);
     EXPECT_LE(violation(problem, share.fraction), 1e-9);
-    EXPECT_NEAR(lowest_level(problem, needs, share.fraction) / share.level, 1, kExact);
+    EXPECT_NEAR(lowest_share_level(problem, needs, share.fraction) / share.level, 1, kExact);
     const double above = share.level * (1 + kExact);
     std::vector<ShareNeed> fixed(jobs);
     bool out_of_reach = false;

@@ -12,8 +12,7 @@ namespace weft::solve {
 namespace {
 
 constexpr double kValueGap = 1e-8;
-constexpr double kInOut = 0.5;  // how near to the best prices a plane is taken
-constexpr int kMaxPlanes = 5000;
+constexpr int kMaxValuePlanes = 5000;
 
 class ValueSearch {
  public:
@@ -159,7 +158,7 @@ void ValueSearch::plane(const PerType& price, Mixture& mixture) {
 
 void ValueSearch::search(Mixture& mixture) {
   plane({}, mixture);
-  for (int planes = 0; planes < kMaxPlanes; ++planes) {
+  for (int planes = 0; planes < kMaxValuePlanes; ++planes) {
     mixture.solve();
     const double gap = bound_ - (base_value_ + mixture.value());
     if (gap <= kValueGap * std::abs(bound_)) return;

@@ -65,7 +65,7 @@ ExchangeCost exchange_of(const CodecOffer& codec, std::size_t bucket, const Exch
                       : clock.costs(collective::Operation::kAllToAll, bytes).front();
 }
 
-nlohmann::ordered_json json_of(const StepPrediction& one) {
+nlohmann::ordered_json prediction_json(const StepPrediction& one) {
   nlohmann::ordered_json json = {{"codec", one.codec},         {"sync", one.sync},
                                  {"algorithm", one.algorithm}, {"sent_bytes", one.sent_bytes},
                                  {"coding_s", one.coding_s},   {"exchange_s", one.exchange_s},
@@ -302,8 +302,8 @@ std::string to_json(const AutomaticAnswer& answer) {
                                  {"codecs", answer.codecs},
                                  {"algorithms", nlohmann::ordered_json::array()},
                                  {"slice_bytes", nlohmann::ordered_json::array()},
-                                 {"predicted", json_of(answer.predicted)},
-                                 {"plain", json_of(answer.plain)},
+                                 {"predicted", prediction_json(answer.predicted)},
+                                 {"plain", prediction_json(answer.plain)},
                                  {"considered", nlohmann::ordered_json::array()},
                                  {"reason", in_words(answer)}};
   for (const ExchangeCost& exchange : answer.exchanges) {
@@ -311,7 +311,7 @@ std::string to_json(const AutomaticAnswer& answer) {
     json["slice_bytes"].push_back(exchange.slice_bytes);
   }
   for (const StepPrediction& one : answer.considered) {
-    if (std::isfinite(one.step_s)) json["considered"].push_back(json_of(one));
+    if (std::isfinite(one.step_s)) json["considered"].push_back(prediction_json(one));
   }
   return json.dump();
 }

@@ -10,10 +10,10 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x50434357, kVersion = 1;  // "WCCP"
-constexpr std::uint32_t kMostBuckets = 1U << 27;            // as many as have streams of a group
+constexpr std::uint32_t kBucketMagic = 0x50434357, kBucketVersion = 1;  // "WCCP"
+constexpr std::uint32_t kMostBuckets = 1U << 27;  // as many as have streams of a group
 
-Error broken(const std::string& what) {
+Error broken_buckets(const std::string& what) {
   return Error{ErrorKind::kInvalidInput, "saved compression state: " + what, ""};
 }
 
@@ -26,7 +26,7 @@ void put_state(ByteWriter& out, const codec::CodecState& state) {
 // The state that comes next, if `codec` may go on from it.
 Result<codec::CodecState> get_state(const codec::Codec& codec, ByteReader& in) {
   const auto size = in.get<std::uint64_t>();
-  if (!in.ok() || size > in.left()) return broken("it is cut short");
+  if (!in.ok() || size > in.left()) return broken_buckets("it is cut short");
   auto state = codec::restore(view_of(in.get_text(size)));
   if (!state.ok()) return state;
   if (Status fits = codec.check(*state); !fits.ok()) return fits.error();
@@ -36,7 +36,7 @@ Result<codec::CodecState> get_state(const codec::Codec& codec, ByteReader& in) {
 bool same_place(const codec::Place& a, const codec::Place& b) {
   return a.rank == b.rank && a.ranks == b.ranks && a.seed == b.seed;
 }
-std::string text_of(const codec::Place& place) {
+std::string place_text(const codec::Place& place) {
   return fmt::format("rank {} of {} with seed {}", place.rank, place.ranks, place.seed);
 }
 
@@ -48,25 +48,26 @@ Result<BucketState> get_bucket(const codec::Codec& codec, ByteReader& in) {
   state.sent = std::move(*sent);
   const auto* opaque = codec.opaque();
   const auto backs = in.get<std::uint8_t>(), allowed = std::uint8_t{opaque != nullptr};
-  if (!in.ok()) return broken("it is cut short");
+  if (!in.ok()) return broken_buckets("it is cut short");
   if (backs != allowed) {
-    return broken(
+    return broken_buckets(
         fmt::format("it has {} states of the way back; '{}' has {}", backs, codec.text(), allowed));
   }
   const auto part = opaque == nullptr ? sync::Range{}
                                       : sync::part_of(state.sent.size, state.sent.place.ranks,
                                                       state.sent.place.rank);
   if (state.first != part.from) {
-    return broken(fmt::format("its part begins at value {}; that of {} values for {} begins at {}",
-                              state.first, state.sent.size, text_of(state.sent.place), part.from));
+    return broken_buckets(
+        fmt::format("its part begins at value {}; that of {} values for {} begins at {}",
+                    state.first, state.sent.size, place_text(state.sent.place), part.from));
   }
   if (opaque == nullptr) return state;
   auto back = get_state(opaque->back(), in);
   if (!back.ok()) return back.error();
   if (back->size != part.size || !same_place(back->place, state.sent.place)) {
-    return broken(fmt::format("its part has {} values and is of {}; it must have {} and be of {}",
-                              back->size, text_of(back->place), part.size,
-                              text_of(state.sent.place)));
+    return broken_buckets(
+        fmt::format("its part has {} values and is of {}; it must have {} and be of {}", back->size,
+                    place_text(back->place), part.size, place_text(state.sent.place)));
   }
   state.back = std::move(*back);
   return state;
@@ -88,7 +89,7 @@ Result<codec::CodecState> whole_back(const codec::OpaqueCodec& back, std::size_t
   };
   for (const BucketState* owner : owners) {
     if (owner->first < reached || owner->back->size > size - owner->first) {
-      return broken(fmt::format("parts of a bucket overlap at value {}", owner->first));
+      return broken_buckets(fmt::format("parts of a bucket overlap at value {}", owner->first));
     }
     fill_to(owner->first);
     slices.push_back(*owner->back);
@@ -149,8 +150,9 @@ Status align(BucketStates& own, const std::vector<BucketStates>& all) {
       if (at == one.end()) continue;
       const codec::CodecState& other = at->second.sent;
       if (other.size != mine.size || other.place.seed != mine.place.seed) {
-        return broken(fmt::format("bucket {} has {} values on {}, and {} on {}", number, mine.size,
-                                  text_of(mine.place), other.size, text_of(other.place)));
+        return broken_buckets(fmt::format("bucket {} has {} values on {}, and {} on {}", number,
+                                          mine.size, place_text(mine.place), other.size,
+                                          place_text(other.place)));
       }
       mine.step = std::max(mine.step, other.step);
     }
@@ -174,8 +176,8 @@ BucketState make_bucket_state(const codec::Codec& codec, std::size_t size,
 
 std::string save_states(const codec::Codec& codec, const BucketStates& states) {
   ByteWriter out;
-  out.put(kMagic);
-  out.put(kVersion);
+  out.put(kBucketMagic);
+  out.put(kBucketVersion);
   out.put(static_cast<std::uint32_t>(codec.text().size()));
   out.put_bytes(codec.text());
   out.put(static_cast<std::uint32_t>(states.size()));
@@ -191,20 +193,22 @@ std::string save_states(const codec::Codec& codec, const BucketStates& states) {
 
 Result<BucketStates> load_states(const codec::Codec& codec, std::span<const std::byte> bytes) {
   ByteReader in(bytes);
-  if (in.get<std::uint32_t>() != kMagic || in.get<std::uint32_t>() != kVersion) {
-    return broken("it is not one, or of another version");
+  if (in.get<std::uint32_t>() != kBucketMagic || in.get<std::uint32_t>() != kBucketVersion) {
+    return broken_buckets("it is not one, or of another version");
   }
   const std::string text(in.get_text(in.get<std::uint32_t>()));
   if (text != codec.text()) {
-    return broken(fmt::format("it is of codec '{}', not '{}'", text.substr(0, 100), codec.text()));
+    return broken_buckets(
+        fmt::format("it is of codec '{}', not '{}'", text.substr(0, 100), codec.text()));
   }
   BucketStates saved;
   const auto buckets = in.get<std::uint32_t>();
   for (std::uint32_t b = 0; in.ok() && b < buckets; ++b) {
     const auto number = in.get<std::uint32_t>();
     if (number >= kMostBuckets || saved.contains(number)) {
-      return broken(fmt::format("bucket {} after {} others; numbers are below {} and no two alike",
-                                number, saved.size(), kMostBuckets));
+      return broken_buckets(
+          fmt::format("bucket {} after {} others; numbers are below {} and no two alike", number,
+                      saved.size(), kMostBuckets));
     }
     auto state = get_bucket(codec, in);
     if (!state.ok()) {
@@ -213,12 +217,13 @@ Result<BucketStates> load_states(const codec::Codec& codec, std::span<const std:
     }
     const codec::Place& place = state->sent.place;
     if (!saved.empty() && !same_place(place, saved.begin()->second.sent.place)) {
-      return broken(fmt::format("bucket {} is of {}, bucket {} of {}", number, text_of(place),
-                                saved.begin()->first, text_of(saved.begin()->second.sent.place)));
+      return broken_buckets(fmt::format("bucket {} is of {}, bucket {} of {}", number,
+                                        place_text(place), saved.begin()->first,
+                                        place_text(saved.begin()->second.sent.place)));
     }
     saved[number] = std::move(*state);
   }
-  if (!in.at_end()) return broken("it is cut short, or has bytes to spare");
+  if (!in.at_end()) return broken_buckets("it is cut short, or has bytes to spare");
   return saved;
 }
 
@@ -234,7 +239,7 @@ Result<BucketStates> spread_states(const codec::Codec& codec, std::vector<Bucket
     std::vector<const BucketState*> states;
     for (const BucketStates& one : old) {
       const auto at = one.find(number);
-      if (at == one.end()) return broken(fmt::format("a rank lacks bucket {}", number));
+      if (at == one.end()) return broken_buckets(fmt::format("a rank lacks bucket {}", number));
       states.push_back(&at->second);
     }
     auto spread = spread_bucket(codec, states, place);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kBucketSize = 1003;
 
 // States of `ranks` ranks with numbers in every vector.
-std::vector<BucketStates> filled(const codec::Codec& codec, std::uint32_t ranks) {
+std::vector<BucketStates> filled_states(const codec::Codec& codec, std::uint32_t ranks) {
   std::vector<BucketStates> all;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     BucketStates one;
@@ -70,7 +70,7 @@ std::vector<BucketStates> moved(const codec::Codec& codec, const std::vector<Buc
 TEST(BucketState, MassStaysWithAnotherNumberOfRanks) {
   for (const auto& codec : all_codecs()) {
     SCOPED_TRACE(codec->text());
-    const auto old = filled(*codec, 4);
+    const auto old = filled_states(*codec, 4);
     const Mass before = mass_of(old);
     for (const std::uint32_t ranks : {1U, 3U, 4U, 6U}) {
       const auto now = moved(*codec, old, ranks);
@@ -91,7 +91,7 @@ TEST(BucketState, MassStaysWithAnotherNumberOfRanks) {
 
 TEST(BucketState, TheSameNumberOfRanksGoesOnExactly) {
   const auto codec = codec_of("int8");
-  const auto old = filled(*codec, 3);
+  const auto old = filled_states(*codec, 3);
   const auto now = moved(*codec, old, 3);
   for (std::size_t rank = 0; rank < 3; ++rank) {
     EXPECT_TRUE(now[rank].at(0).sent == old[rank].at(0).sent);
@@ -101,7 +101,7 @@ TEST(BucketState, TheSameNumberOfRanksGoesOnExactly) {
 
 TEST(BucketState, APartWhoseOwnerIsLostBeginsAnew) {
   const auto codec = codec_of("int8");
-  auto old = filled(*codec, 4);
+  auto old = filled_states(*codec, 4);
   old.erase(old.begin() + 1);
   const auto now = moved(*codec, old, 2);
   const auto lost = sync::part_of(kBucketSize, 4, 1);
@@ -120,7 +120,7 @@ TEST(BucketState, APartWhoseOwnerIsLostBeginsAnew) {
 TEST(BucketState, StatesThatDoNotFitTheirCodecAreRefused) {
   for (const auto& codec : all_codecs()) {
     SCOPED_TRACE(codec->text());
-    const BucketStates good = filled(*codec, 3)[1];
+    const BucketStates good = filled_states(*codec, 3)[1];
     const auto load = [&](const BucketStates& states) {
       const std::string bytes = save_states(*codec, states);
       return load_states(*codec, std::as_bytes(std::span(bytes)));
@@ -168,7 +168,7 @@ TEST(BucketState, ABucketThatComesTwiceIsRefused) {
 // ScaleCom's ranks lead in turn: ranks at different steps would wait for each other.
 TEST(BucketState, RanksGoOnInStep) {
   const auto codec = codec_of("scalecom");
-  auto old = filled(*codec, 3);
+  auto old = filled_states(*codec, 3);
   old[2].at(7).sent.step = 15;
   for (const BucketStates& one : moved(*codec, old, 3)) EXPECT_EQ(one.at(7).sent.step, 15U);
   old[1].at(7).sent.place.seed = 6;
@@ -177,7 +177,7 @@ TEST(BucketState, RanksGoOnInStep) {
 
 TEST(BucketState, BytesComeBackAndBrokenOnesAreRefused) {
   const auto codec = codec_of("int8");
-  const BucketStates one = filled(*codec, 2)[1];
+  const BucketStates one = filled_states(*codec, 2)[1];
   const std::string bytes = save_states(*codec, one);
   const auto view = std::as_bytes(std::span(bytes));
   const auto back = load_states(*codec, view);

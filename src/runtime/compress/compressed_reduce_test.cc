@@ -13,7 +13,7 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::size_t kSizes[] = {0, 1, 3, 1000, 4099};
-constexpr std::uint64_t kSteps = 3;
+constexpr std::uint64_t kReduceSteps = 3;
 
 #define ASSERT_DONE(status)                        \
   do {                                             \
@@ -31,7 +31,7 @@ struct Outcome {
 void train(CompressedReduce& reduce, int rank, std::uint64_t first, Outcome& outcome) {
   const std::size_t buckets = std::size(kSizes);
   outcome.got.resize(buckets);
-  for (std::uint64_t step = first; step < first + kSteps; ++step) {
+  for (std::uint64_t step = first; step < first + kReduceSteps; ++step) {
     std::vector<std::vector<float>> data;
     for (const std::size_t size : kSizes) data.push_back(gradients(rank, step, size));
     std::vector<Group::WorkPtr> works;
@@ -62,11 +62,12 @@ void expect_mass_kept(const std::vector<Outcome>& all, std::size_t b) {
     for (const float x : states.back().sent.local[0]) most = std::max(most, std::abs(x));
   }
   // A compact residual is rounded with every step, by less than 2^-7 of it, on both ways.
-  const double within = 1e-4 + (compact ? 2.0 * kSteps * 0x1p-7 * static_cast<double>(most) : 0);
+  const double within =
+      1e-4 + (compact ? 2.0 * kReduceSteps * 0x1p-7 * static_cast<double>(most) : 0);
   for (std::size_t i = 0; i < size; ++i) {
     double given = 0, kept = 0, came = 0;
     for (std::size_t r = 0; r < ranks; ++r) {
-      for (std::uint64_t step = 0; step < kSteps; ++step) {
+      for (std::uint64_t step = 0; step < kReduceSteps; ++step) {
         given += gradient(static_cast<int>(r), step, i) / static_cast<double>(ranks);
       }
       const BucketState& state = states[r];
@@ -75,7 +76,8 @@ void expect_mass_kept(const std::vector<Outcome>& all, std::size_t b) {
         kept += state.back->local[0][i - state.first];
       }
     }
-    for (std::uint64_t step = 0; step < kSteps; ++step) came += all[0].got[b][step * size + i];
+    for (std::uint64_t step = 0; step < kReduceSteps; ++step)
+      came += all[0].got[b][step * size + i];
     ASSERT_NEAR(given, came + kept, within) << "value " << i << " of bucket " << b;
   }
 }
@@ -98,7 +100,7 @@ TEST_P(CompressedRanks, EveryCodecGivesTheSameBitsEverywhereAndLosesNothing) {
     if (codec->text() == "none") continue;
     for (std::size_t b = 0; b < std::size(kSizes); ++b) {
       const BucketState& state = all[0].states.at(static_cast<std::uint32_t>(b));
-      EXPECT_EQ(state.sent.step, kSteps);
+      EXPECT_EQ(state.sent.step, kReduceSteps);
       const bool plain = state.sent.keeps_residual() && state.sent.local.size() <= 1 &&
                          state.sent.shared.empty() && (!state.back || state.back->keeps_residual());
       if (plain) expect_mass_kept(all, b);
@@ -209,7 +211,7 @@ TEST(CompressedReduce, ExactPlacesGoAroundTheCodecAndLeaveNothingBehind) {
     world.run([&](int rank, Group&) {
       CompressedReduce reduce(world.group(rank), codec_of(text));
       EXPECT_TRUE(reduce.coarse());
-      for (std::uint64_t step = 0; step < kSteps; ++step) {
+      for (std::uint64_t step = 0; step < kReduceSteps; ++step) {
         std::vector<float> data = gradients(rank, step, kSize);
         ASSERT_DONE(reduce.average(1, data, {}, {exact})->wait());
         for (const sync::Range& place : exact) {
@@ -302,9 +304,9 @@ TEST(CompressedReduce, WhatACodecHeldBackGoesIntoTheNextOnesAverage) {
     world.run([&](int rank, Group&) {
       CompressedReduce first(world.group(rank), codec_of(text));
       CompressedReduce plain(world.group(rank), codec_of("none"));
-      for (std::uint64_t step = 0; step < kSteps; ++step) {
+      for (std::uint64_t step = 0; step < kReduceSteps; ++step) {
         std::vector<float> data = gradients(rank, step, kSize);
-        const bool last = step + 1 == kSteps;
+        const bool last = step + 1 == kReduceSteps;
         if (last) {
           const std::vector<float> held = first.take_residual(7);
           ASSERT_EQ(held.empty(), std::string(text) == "fp16");
@@ -320,7 +322,7 @@ TEST(CompressedReduce, WhatACodecHeldBackGoesIntoTheNextOnesAverage) {
     for (std::size_t i = 0; i < kSize; ++i) {
       double given = 0;
       for (int rank = 0; rank < kRanks; ++rank) {
-        for (std::uint64_t step = 0; step < kSteps; ++step) {
+        for (std::uint64_t step = 0; step < kReduceSteps; ++step) {
           given += static_cast<double>(gradient(rank, step, i)) / kRanks;
         }
       }

@@ -18,7 +18,7 @@
 namespace weft::runtime {
 namespace {
 
-bool wait_until(const std::function<bool()>& condition) {
+bool holds_soon(const std::function<bool()>& condition) {
   const std::int64_t deadline = monotonic_ns() + 20'000'000'000;
   while (!condition()) {
     if (monotonic_ns() > deadline) return false;
@@ -56,7 +56,7 @@ class Child : public testing::Test {
 TEST_F(Child, WritesToItsFilesAndGivesItsCode) {
   auto child = start("echo \"$A\"; echo bad >&2; exit 3");
   ASSERT_TRUE(child.ok());
-  ASSERT_TRUE(wait_until([&] { return child->reap().has_value(); }));
+  ASSERT_TRUE(holds_soon([&] { return child->reap().has_value(); }));
   EXPECT_EQ(child->reap(), 3);
   EXPECT_FALSE(child->group_lives());
   EXPECT_EQ(text("out"), "b c\n");
@@ -66,7 +66,7 @@ TEST_F(Child, WritesToItsFilesAndGivesItsCode) {
 TEST_F(Child, HasASessionOfItsOwnAndNoDescriptorsOfOurs) {
   auto child = start("ps -o sid= -p $$ | tr -d ' '; echo $$; ls /proc/self/fd | wc -l");
   ASSERT_TRUE(child.ok());
-  ASSERT_TRUE(wait_until([&] { return child->reap().has_value(); }));
+  ASSERT_TRUE(holds_soon([&] { return child->reap().has_value(); }));
   std::istringstream out(text("out"));
   long session = 0, pid = 0, descriptors = 0;
   ASSERT_TRUE(out >> session >> pid >> descriptors) << text("err");
@@ -88,23 +88,23 @@ TEST_F(Child, ARequestReachesTheProcessAndNotItsHelpers) {
       "trap 'echo saved' USR1; trap 'exit 0' TERM; sh -c 'echo ready; exec sleep 60' & "
       "while :; do wait $!; done");
   ASSERT_TRUE(child.ok());
-  ASSERT_TRUE(wait_until([&] { return text("out") == "ready\n"; }));
+  ASSERT_TRUE(holds_soon([&] { return text("out") == "ready\n"; }));
   child->signal(SIGUSR1);
-  ASSERT_TRUE(wait_until([&] { return text("out") == "ready\nsaved\n"; }));
+  ASSERT_TRUE(holds_soon([&] { return text("out") == "ready\nsaved\n"; }));
   child->signal(SIGTERM);
-  ASSERT_TRUE(wait_until([&] { return child->reap().has_value(); }));
+  ASSERT_TRUE(holds_soon([&] { return child->reap().has_value(); }));
   EXPECT_EQ(child->reap(), 0);
   EXPECT_TRUE(child->group_lives());  // the helper
   child->signal(SIGTERM);
-  EXPECT_TRUE(wait_until([&] { return !child->group_lives(); }));
+  EXPECT_TRUE(holds_soon([&] { return !child->group_lives(); }));
 }
 
 TEST_F(Child, AKillReachesTheWholeGroup) {
   auto child = start("trap '' TERM; sleep 60 & sleep 60 & echo ready; wait");
   ASSERT_TRUE(child.ok());
-  ASSERT_TRUE(wait_until([&] { return text("out") == "ready\n"; }));
+  ASSERT_TRUE(holds_soon([&] { return text("out") == "ready\n"; }));
   child->signal(SIGKILL);
-  EXPECT_TRUE(wait_until([&] { return !child->group_lives(); }));
+  EXPECT_TRUE(holds_soon([&] { return !child->group_lives(); }));
   EXPECT_EQ(child->reap(), 128 + SIGKILL);
 }
 
@@ -113,7 +113,7 @@ TEST_F(Child, ReadsItsInputAndThenSignals) {
   ASSERT_TRUE(child.ok());
   child->signal(SIGUSR1);
   child->signal(SIGTERM);
-  ASSERT_TRUE(wait_until([&] { return child->reap().has_value(); }));
+  ASSERT_TRUE(holds_soon([&] { return child->reap().has_value(); }));
   EXPECT_EQ(text("out"), "secret USR1 TERM\n");
 }
 

@@ -10,7 +10,7 @@ namespace weft::runtime {
 namespace {
 
 // "start 1 as 5 join e1 w2", "SIG15 3"; what is said is left out.
-std::string in_words(const std::vector<LaunchCommand>& commands) {
+std::string commands_in_words(const std::vector<LaunchCommand>& commands) {
   std::string text;
   for (const LaunchCommand& command : commands) {
     if (const auto* start = std::get_if<StartRank>(&command)) {
@@ -40,7 +40,7 @@ Act says_joined(MemberId member) {
   return [=](Launcher& l) { l.joined(member); };
 }
 
-struct Step {
+struct LaunchStep {
   Act act;
   std::string want;
 };
@@ -48,9 +48,9 @@ struct Step {
 struct LaunchRow {
   const char* why;
   LaunchRules rules;
-  std::vector<Step> steps;  // after "begin"
-  int exit_code = -1;       // -1: still running
-  int failed = -1;          // member whose log is shown
+  std::vector<LaunchStep> steps;  // after "begin"
+  int exit_code = -1;             // -1: still running
+  int failed = -1;                // member whose log is shown
 };
 
 const LaunchRules kTwo{.ranks = 2, .grace_s = 5};
@@ -258,7 +258,7 @@ void check(const std::vector<LaunchRow>& table) {
       SCOPED_TRACE(fmt::format("step {}", i));
       ASSERT_FALSE(launcher.verdict().has_value());
       row.steps[i].act(launcher);
-      EXPECT_EQ(in_words(launcher.take_commands()), row.steps[i].want);
+      EXPECT_EQ(commands_in_words(launcher.take_commands()), row.steps[i].want);
     }
     ASSERT_EQ(launcher.verdict().has_value(), row.exit_code >= 0);
     if (row.exit_code < 0) continue;

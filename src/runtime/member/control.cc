@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Views and members have a form of their own, carried as text.
-struct Writer {
+struct MessageWriter {
   Json operator()(const Ready& m) const {
     Json json = {
         {"is", "ready"}, {"number", m.number}, {"pledge", m.pledge}, {"info", to_text(m.info)}};
@@ -155,7 +155,7 @@ ControlMessage read(Fields& fields) {
 
 std::string to_text(const ControlMessage& message) {
   // What an operating system or a user said may be in any encoding.
-  return std::visit(Writer{}, message).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return std::visit(MessageWriter{}, message).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<ControlMessage> control_from(std::string_view text) {

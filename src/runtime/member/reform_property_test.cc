@@ -32,7 +32,7 @@ Seeds seeds(std::uint64_t many) {
   return {1, 1 + (std::getenv("WEFT_SOAK") != nullptr ? 50 * many : many)};
 }
 
-struct Flying {
+struct FlyingVote {
   MemberId from = 0, to = 0;
   std::variant<Ready, Propose, Accept, Commit> body;
 };
@@ -70,8 +70,9 @@ class World {
   void sever(MemberId a, MemberId b) {
     if (a == b || cut(a, b)) return;
     cut_.insert(std::minmax(a, b));
-    std::erase_if(flying_,
-                  [&](const Flying& f) { return std::minmax(f.from, f.to) == std::minmax(a, b); });
+    std::erase_if(flying_, [&](const FlyingVote& f) {
+      return std::minmax(f.from, f.to) == std::minmax(a, b);
+    });
     believe(a, b, Life::kUnreachable);
     believe(b, a, Life::kUnreachable);
   }
@@ -121,7 +122,7 @@ class World {
   bool deliver() {
     if (flying_.empty()) return false;
     const std::size_t i = pick(flying_.size());
-    const Flying message = flying_[i];
+    const FlyingVote message = flying_[i];
     flying_.erase(flying_.begin() + static_cast<std::ptrdiff_t>(i));
     if (!lives(message.to)) return true;
     Reform& reform = at(message.to);
@@ -217,7 +218,7 @@ class World {
 
   Random random_;
   std::vector<Node> nodes_;
-  std::vector<Flying> flying_;
+  std::vector<FlyingVote> flying_;
   std::vector<std::pair<MemberId, MemberId>> news_;  // who is to hear of whose death
   std::set<std::pair<MemberId, MemberId>> cut_;
   std::map<std::uint32_t, View> chain_;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json json_of(const MemberInfo& info) {
+Json member_json(const MemberInfo& info) {
   return {{"id", info.id},           {"seat", info.seat}, {"host", info.host},
           {"control", info.control}, {"data", info.data}, {"segment", info.segment}};
 }
@@ -47,7 +47,7 @@ Result<std::string> text(const Json& object, const char* name) {
   return value;
 }
 
-Result<MemberInfo> member_in(const Json& object) {
+Result<MemberInfo> read_member(const Json& object) {
   if (!object.is_object()) return bad("a member must be an object");
   MemberInfo info;
   const auto id = number(object, "id", 0, 0xffffffff);
@@ -89,11 +89,11 @@ const MemberInfo* View::find(MemberId id) const {
   return rank < 0 ? nullptr : &members[static_cast<std::size_t>(rank)];
 }
 
-std::string to_text(const MemberInfo& info) { return json_of(info).dump(); }
+std::string to_text(const MemberInfo& info) { return member_json(info).dump(); }
 
 std::string to_text(const View& view) {
   Json members = Json::array();
-  for (const MemberInfo& member : view.members) members.push_back(json_of(member));
+  for (const MemberInfo& member : view.members) members.push_back(member_json(member));
   return Json{{"job_epoch", view.job_epoch},
               {"number", view.number},
               {"members", members},
@@ -104,7 +104,7 @@ std::string to_text(const View& view) {
 Result<MemberInfo> member_from(std::string_view bytes) {
   const Json object = Json::parse(bytes, nullptr, false);
   if (object.is_discarded()) return bad("it is not JSON");
-  return member_in(object);
+  return read_member(object);
 }
 
 Result<View> view_from(std::string_view bytes) {
@@ -123,7 +123,7 @@ Result<View> view_from(std::string_view bytes) {
     return bad(fmt::format("'members' must list 1 to {} members", kMostMembers));
   }
   for (const Json& entry : *members) {
-    auto member = member_in(entry);
+    auto member = read_member(entry);
     if (!member.ok()) return member.error();
     const int before = view.members.empty() ? -1 : view.members.back().seat;
     if (before >= member->seat) return bad("seats must rise from member to member, from 0 on");

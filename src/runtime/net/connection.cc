@@ -46,7 +46,7 @@ std::vector<Piece> owned(std::span<const Piece> pieces) {
   return result;
 }
 
-std::size_t bytes_of(std::span<const Piece> pieces) {
+std::size_t total_bytes(std::span<const Piece> pieces) {
   std::size_t bytes = 0;
   for (const Piece& piece : pieces) bytes += piece.bytes.size();
   return bytes;
@@ -110,19 +110,19 @@ void Connection::send(std::uint16_t kind, std::string_view body) {
 }
 
 void Connection::queue(std::uint16_t kind, std::span<const Piece> pieces) {
-  CHECK(reactor_.inside() && bytes_of(pieces) <= kMostFrameBytes);
+  CHECK(reactor_.inside() && total_bytes(pieces) <= kMostFrameBytes);
   if (state_ == State::kClosed || finishing_) return;
   if (state_ == State::kOpen) {
     push_frame(kind, pieces);
   } else {
     early_.push_back({kind, owned(pieces)});
-    early_bytes_ += bytes_of(pieces);
-    queued_bytes_ += bytes_of(pieces);
+    early_bytes_ += total_bytes(pieces);
+    queued_bytes_ += total_bytes(pieces);
   }
 }
 
 void Connection::push_frame(std::uint16_t kind, std::span<const Piece> pieces) {
-  const std::size_t plain = bytes_of(pieces);
+  const std::size_t plain = total_bytes(pieces);
   const std::size_t length = plain + (seal_ ? kSealBytes : 0);
   queued_bytes_ += kFrameHeaderBytes + length;
   const FrameHeader header{.kind = kind, .length = static_cast<std::uint32_t>(length)};

@@ -24,7 +24,7 @@ Error system_error(const char* what) {
           errno == EMFILE ? "raise the limit of open files (ulimit -n)" : ""};
 }
 
-std::uint64_t key_of(int descriptor, std::uint32_t generation) {
+std::uint64_t watch_key(int descriptor, std::uint32_t generation) {
   return std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(descriptor);
 }
 
@@ -97,7 +97,7 @@ Status Reactor::add(int descriptor, std::uint32_t events, Handler handler) {
   CHECK(inside() && !watched_.contains(descriptor));
   epoll_event event{};
   event.events = events;
-  event.data.u64 = key_of(descriptor, ++generation_ & 0x7fffffff);
+  event.data.u64 = watch_key(descriptor, ++generation_ & 0x7fffffff);
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) return system_error("epoll_ctl");
   watched_[descriptor] = {generation_ & 0x7fffffff, std::make_shared<Handler>(std::move(handler))};
   return {};
@@ -107,7 +107,7 @@ void Reactor::modify(int descriptor, std::uint32_t events) {
   CHECK(inside() && watched_.contains(descriptor));
   epoll_event event{};
   event.events = events;
-  event.data.u64 = key_of(descriptor, watched_[descriptor].generation);
+  event.data.u64 = watch_key(descriptor, watched_[descriptor].generation);
   CHECK(epoll_ctl(epoll_, EPOLL_CTL_MOD, descriptor, &event) == 0);
 }
 

@@ -9,10 +9,10 @@
 namespace weft::runtime {
 namespace {
 
-using Key = std::array<std::uint8_t, 32>;
+using SealKey = std::array<std::uint8_t, 32>;
 
-Key derive(const Secret& secret, const Nonce& connector, const Nonce& listener,
-           Direction direction) {
+SealKey derive(const Secret& secret, const Nonce& connector, const Nonce& listener,
+               Direction direction) {
   std::array<std::uint8_t, 64> salt{};
   std::copy(connector.begin(), connector.end(), salt.begin());
   std::copy(listener.begin(), listener.end(), salt.begin() + 32);
@@ -30,7 +30,7 @@ Key derive(const Secret& secret, const Nonce& connector, const Nonce& listener,
   CHECK(kdf != nullptr);
   EVP_KDF_CTX* context = EVP_KDF_CTX_new(kdf);
   CHECK(context != nullptr);
-  Key key{};
+  SealKey key{};
   CHECK(EVP_KDF_derive(context, key.data(), key.size(), params) == 1);
   EVP_KDF_CTX_free(context);
   EVP_KDF_free(kdf);
@@ -47,7 +47,7 @@ unsigned char* out_of(std::byte* bytes) { return reinterpret_cast<unsigned char*
 
 struct Seal::Cipher {
   EVP_CIPHER_CTX* context = EVP_CIPHER_CTX_new();
-  Key key{};
+  SealKey key{};
   std::array<std::uint8_t, 12> nonce{};
 
   ~Cipher() { EVP_CIPHER_CTX_free(context); }

@@ -7,7 +7,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::string_view kMagic("WEFTREC\n", 8);
+constexpr std::string_view kRecordingMagic("WEFTREC\n", 8);
 
 Error wrong(std::string what) {
   return {ErrorKind::kInvalidInput, std::move(what), "is it a file that WEFT_RECORD named?"};
@@ -42,7 +42,7 @@ std::string_view name_of(EventKind kind) {
 
 std::string encode(const Recording& recording) {
   ByteWriter out;
-  out.put_bytes(kMagic);
+  out.put_bytes(kRecordingMagic);
   out.put(kRecordingVersion);
   out.put(static_cast<std::uint32_t>(sizeof(Event)));
   out.put(recording.rank);
@@ -60,7 +60,8 @@ std::string encode(const Recording& recording) {
 
 Result<Recording> decode_recording(ByteView bytes) {
   ByteReader in(bytes);
-  if (in.get_text(kMagic.size()) != kMagic) return wrong("it does not begin as a recording does");
+  if (in.get_text(kRecordingMagic.size()) != kRecordingMagic)
+    return wrong("it does not begin as a recording does");
   const auto version = in.get<std::uint32_t>();
   const auto width = in.get<std::uint32_t>();
   Recording recording;

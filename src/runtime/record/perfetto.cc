@@ -11,13 +11,13 @@
 namespace weft::runtime {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr std::uint32_t kStepTrack = 0, kComputeTrack = 1;  // others: the kernel's thread numbers
 
-class Writer {
+class TraceWriter {
  public:
-  Writer(const Recording& recording, double origin_ns, Json& out)
+  TraceWriter(const Recording& recording, double origin_ns, ordered_json& out)
       : recording_(recording), origin_ns_(origin_ns), out_(out) {}
 
   void write() {
@@ -98,7 +98,7 @@ class Writer {
 
   const Recording& recording_;
   double origin_ns_;
-  Json& out_;
+  ordered_json& out_;
   std::optional<Event> step_, compute_;
   std::map<std::uint32_t, Event> waits_;  // by thread
 };
@@ -116,9 +116,9 @@ std::string perfetto_json(const std::vector<Recording>& recordings) {
       any = true;
     }
   }
-  Json events = Json::array();
-  for (const Recording& recording : recordings) Writer(recording, origin_ns, events).write();
-  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump() + "\n";
+  ordered_json events = ordered_json::array();
+  for (const Recording& recording : recordings) TraceWriter(recording, origin_ns, events).write();
+  return ordered_json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump() + "\n";
 }
 
 }  // namespace weft::runtime

@@ -10,8 +10,10 @@
 namespace weft::runtime {
 namespace {
 
-using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-Key key_of(const Event& event) { return {event.group, event.epoch, event.stream, event.sequence}; }
+using EventKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+EventKey event_key(const Event& event) {
+  return {event.group, event.epoch, event.stream, event.sequence};
+}
 
 // How long something of a kind was going on: the union of intervals.
 class Busy {
@@ -59,7 +61,7 @@ Told tell(const Recording& recording) {
   const std::vector<Event> events = by_time(recording);
   if (events.empty()) return told;
   Busy waits, operations;
-  std::set<Key> open;
+  std::set<EventKey> open;
   const Event* step = nullptr;
   std::int64_t waited_before_ns = 0;
   for (const Event& event : events) {
@@ -78,12 +80,12 @@ Told tell(const Recording& recording) {
       case EventKind::kSubmitted:
         ++sum.operations;
         sum.bytes += event.bytes;
-        if (open.insert(key_of(event)).second) operations.begin(now_ns);
+        if (open.insert(event_key(event)).second) operations.begin(now_ns);
         break;
       case EventKind::kEnded:
       case EventKind::kFailed:
         sum.failed += event.kind == EventKind::kFailed ? 1 : 0;
-        if (open.erase(key_of(event)) > 0) operations.end(now_ns);
+        if (open.erase(event_key(event)) > 0) operations.end(now_ns);
         break;
       case EventKind::kWaitBegin:
         waits.begin(now_ns);

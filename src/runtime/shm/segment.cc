@@ -15,8 +15,8 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3130677465667477;  // "wtfetg01" as bytes
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint64_t kSegmentMagic = 0x3130677465667477;  // "wtfetg01" as bytes
+constexpr std::uint32_t kSegmentVersion = 1;
 
 Error io_error(const std::string& what) {
   return {ErrorKind::kIo, fmt::format("{}: {}", what, std::strerror(errno)), ""};
@@ -33,7 +33,7 @@ bool digits(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::vector<std::string> parts_of(const std::string& where) {
+std::vector<std::string> path_parts(const std::string& where) {
   std::vector<std::string> parts(1);
   for (const char c : where) {
     if (c == '/') {
@@ -124,14 +124,14 @@ Result<Segment> Segment::create(MemberId member, const SharedBell& bell) {
     for (std::uint32_t i = 0; i < kRingEntries; ++i) ring.entries[i].turn.store(i);
   }
   map->member = member;
-  map->version = kVersion;
-  map->magic = kMagic;
+  map->version = kSegmentVersion;
+  map->magic = kSegmentMagic;
   std::string where = fmt::format("{}/{}/{}", pid, pages->descriptor(), bell.descriptor());
   return Segment(std::move(*pages), SharedBell(std::move(*own_bell)), std::move(where));
 }
 
 Result<Segment> Segment::open(const std::string& where, MemberId member) {
-  const std::vector<std::string> parts = parts_of(where);
+  const std::vector<std::string> parts = path_parts(where);
   // Digits only, since they become part of a path.
   if (parts.size() != 3 || !std::all_of(parts.begin(), parts.end(), digits)) {
     return Error{ErrorKind::kInvalidInput,
@@ -143,11 +143,11 @@ Result<Segment> Segment::open(const std::string& where, MemberId member) {
   auto bell = SharedPages::open(parts[0], parts[2], sizeof(DoorbellWord));
   if (!bell.ok()) return bell.error();
   const auto* map = static_cast<const SegmentMap*>(pages->memory());
-  if (map->magic != kMagic || map->version != kVersion || map->member != member) {
-    return Error{
-        ErrorKind::kInvalidInput,
-        fmt::format("{} is not the segment of member {}, version {}", where, member, kVersion),
-        "do all ranks run the same version?"};
+  if (map->magic != kSegmentMagic || map->version != kSegmentVersion || map->member != member) {
+    return Error{ErrorKind::kInvalidInput,
+                 fmt::format("{} is not the segment of member {}, version {}", where, member,
+                             kSegmentVersion),
+                 "do all ranks run the same version?"};
   }
   return Segment(std::move(*pages), SharedBell(std::move(*bell)), where);
 }

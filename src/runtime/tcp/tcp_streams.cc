@@ -9,7 +9,7 @@
 namespace weft::runtime {
 namespace {
 
-std::optional<MemberId> member_in(const std::string& label) {
+std::optional<MemberId> member_of_label(const std::string& label) {
   MemberId member = 0;
   const char* end = label.data() + label.size();
   const auto [stop, code] = std::from_chars(label.data(), end, member);
@@ -34,7 +34,7 @@ void TcpTransport::connect_to(Peer& peer, const Result<SocketAddress>& address) 
 }
 
 void TcpTransport::accepted(const std::shared_ptr<Connection>& connection) {
-  const auto member = member_in(connection->peer_label());
+  const auto member = member_of_label(connection->peer_label());
   // Whoever proved itself may have learned of the membership before us.
   const bool known = connection->purpose() == Purpose::kData && member && *member != settings_.self;
   if (!known) return connection->close();
@@ -68,7 +68,7 @@ Connection::Events TcpTransport::events_of(Stream& stream) {
 
 void TcpTransport::opened(Stream& stream) {
   Peer& peer = stream.peer;
-  if (member_in(stream.connection->peer_label()) != peer.id) {
+  if (member_of_label(stream.connection->peer_label()) != peer.id) {
     return stream.connection->fail(
         End::kBadFrame, fmt::format("at the address of member {} is member '{}'", peer.id,
                                     stream.connection->peer_label()));

@@ -35,7 +35,7 @@ Status take_step(
   return sync.after_step(0, kRate);
 }
 
-void wait_until(const std::function<bool()>& condition) {
+void wait_briefly_until(const std::function<bool()>& condition) {
   const auto limit =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(4 * time_factor());
   while (!condition() && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
@@ -88,7 +88,7 @@ TEST(BackupWorkers, TheSlowRankIsNeitherWaitedForNorCounted) {
       while (machine.step() < kUpdates) {
         const std::uint64_t until = std::min(kUpdates, machine.step() + c.lag);
         ASSERT_DONE(take_step(**sync, x, rank, [&] {
-          if (rank == c.slow) wait_until([&] { return updates >= until; });
+          if (rank == c.slow) wait_briefly_until([&] { return updates >= until; });
         }));
         if (rank != c.slow) {
           std::uint64_t seen = updates;

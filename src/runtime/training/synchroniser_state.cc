@@ -10,9 +10,9 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x59534357, kVersion = 2;  // "WCSY"
+constexpr std::uint32_t kSyncMagic = 0x59534357, kSyncVersion = 2;  // "WCSY"
 
-Error broken(const std::string& what) {
+Error broken_sync(const std::string& what) {
   return Error{ErrorKind::kInvalidInput, "saved synchronisation state: " + what, ""};
 }
 
@@ -68,8 +68,8 @@ BucketStates Synchroniser::states_to_save() {
 
 std::string Synchroniser::save() {
   ByteWriter out;
-  out.put(kMagic);
-  out.put(kVersion);
+  out.put(kSyncMagic);
+  out.put(kSyncVersion);
   put_text(out, machine_->save());
   put_values(out, parameters_);
   const auto vectors = replica_.vectors();
@@ -89,8 +89,8 @@ std::string Synchroniser::save() {
 
 Result<Synchroniser::Saved> Synchroniser::load(const std::string& bytes) const {
   ByteReader in(view_of(bytes));
-  if (in.get<std::uint32_t>() != kMagic || in.get<std::uint32_t>() != kVersion) {
-    return broken("it is not one, or of another version");
+  if (in.get<std::uint32_t>() != kSyncMagic || in.get<std::uint32_t>() != kSyncVersion) {
+    return broken_sync("it is not one, or of another version");
   }
   Saved saved;
   saved.machine = get_text(in);
@@ -107,11 +107,11 @@ Result<Synchroniser::Saved> Synchroniser::load(const std::string& bytes) const {
     saved.answers = in.get<std::uint64_t>();
   }
   if (!in.at_end()) {
-    return broken("it is cut short, has bytes to spare, or is of another kind of sync mode");
+    return broken_sync("it is cut short, has bytes to spare, or is of another kind of sync mode");
   }
   if (saved.parameters.size() != parameters_.size()) {
-    return broken(fmt::format("it has {} parameters, the model {}", saved.parameters.size(),
-                              parameters_.size()));
+    return broken_sync(fmt::format("it has {} parameters, the model {}", saved.parameters.size(),
+                                   parameters_.size()));
   }
   if (pushed.empty()) return saved;
   auto state = codec::restore(view_of(pushed));
@@ -145,8 +145,9 @@ Result<Synchroniser::Start> Synchroniser::start_from(const std::vector<Saved>& a
     auto machine = sync::Machine::restore(one.machine, members_, static_cast<std::uint32_t>(rank));
     if (!machine.ok()) return machine.error();
     if (sync::mode_text(machine->mode()) != sync::mode_text(options_.mode)) {
-      return broken(fmt::format("it is of sync mode '{}', not '{}'",
-                                sync::mode_text(machine->mode()), sync::mode_text(options_.mode)));
+      return broken_sync(fmt::format("it is of sync mode '{}', not '{}'",
+                                     sync::mode_text(machine->mode()),
+                                     sync::mode_text(options_.mode)));
     }
     machines.push_back(std::move(*machine));
   }
@@ -158,7 +159,7 @@ Result<Synchroniser::Start> Synchroniser::start_from(const std::vector<Saved>& a
     for (const Saved& one : all) {
       old.push_back(v < one.vectors.size() ? one.vectors[v] : std::vector<float>{});
       if (old.back().size() != vectors[v].values->size()) {
-        return broken(fmt::format("its '{}' does not fit the model", vectors[v].name));
+        return broken_sync(fmt::format("its '{}' does not fit the model", vectors[v].name));
       }
     }
     const bool own = !vectors[v].replicated && !vectors[v].values->empty();
@@ -184,8 +185,8 @@ Status Synchroniser::start_shard(const std::vector<Saved>& all,
         sync::part_of(size, static_cast<std::uint32_t>(all.size()), static_cast<std::uint32_t>(i));
     const std::size_t buffered = options_.mode.buffer > 0 ? part.size : 0;
     if (all[i].shard.size() != part.size || all[i].buffer.size() != buffered) {
-      return broken(fmt::format("the shard of rank {} has {} values, not {}", i,
-                                all[i].shard.size(), part.size));
+      return broken_sync(fmt::format("the shard of rank {} has {} values, not {}", i,
+                                     all[i].shard.size(), part.size));
     }
     whole.insert(whole.end(), all[i].shard.begin(), all[i].shard.end());
     buffer.insert(buffer.end(), all[i].buffer.begin(), all[i].buffer.end());
@@ -237,9 +238,9 @@ Status Synchroniser::start_pushed(const std::vector<Saved>& all, Start& start) c
   if (!spread.ok()) return spread.error();
   const std::size_t size = options_.codec->text() == "none" ? 0 : parameters_.size();
   if ((*spread)[rank].codec != options_.codec->text() || (*spread)[rank].size != size) {
-    return broken(fmt::format("its pushes are {} values of codec '{}', not {} of '{}'",
-                              (*spread)[rank].size, (*spread)[rank].codec, size,
-                              options_.codec->text()));
+    return broken_sync(fmt::format("its pushes are {} values of codec '{}', not {} of '{}'",
+                                   (*spread)[rank].size, (*spread)[rank].codec, size,
+                                   options_.codec->text()));
   }
   for (const codec::CodecState& state : pushed) {
     if (Status status = options_.codec->check(state); !status.ok()) return status;
@@ -249,7 +250,7 @@ Status Synchroniser::start_pushed(const std::vector<Saved>& all, Start& start) c
 }
 
 Status Synchroniser::restore(const std::vector<std::string>& saved) {
-  if (saved.empty()) return broken("it is empty");
+  if (saved.empty()) return broken_sync("it is empty");
   std::vector<Saved> all;
   std::vector<std::string> reduces;
   for (const std::string& bytes : saved) {

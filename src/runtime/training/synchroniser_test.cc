@@ -12,7 +12,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr int kSteps = 60;
+constexpr int kSyncSteps = 60;
 
 // The mean of the centres, towards which the ranks pull together.
 float optimum(int ranks, std::size_t i) {
@@ -43,7 +43,7 @@ Status take_steps(Synchroniser& sync, std::span<float> x, int rank, int steps,
   return {};
 }
 
-struct Case {
+struct SyncCase {
   const char* mode;
   const char* codec;
   // How near every rank must come to the optimum. Without communication it would be 0.45; what a
@@ -53,7 +53,7 @@ struct Case {
   bool paced =
       false;  // else who nobody waits for may be all steps ahead, and pulls back at the end
 };
-const Case kCases[] = {
+const SyncCase kSyncCases[] = {
     {"bsp", "none", 1e-3, true},
     {"bsp", "int8", 1e-2, true},
     {"local:period=4", "none", 1e-3, true},
@@ -92,7 +92,7 @@ const Case kCases[] = {
 TEST(Synchroniser, EveryModeBringsRanksToTheCommonOptimum) {
   Ranks world(4);
   world.start();
-  for (const Case& c : kCases) {
+  for (const SyncCase& c : kSyncCases) {
     SCOPED_TRACE(fmt::format("{} with {}", c.mode, c.codec));
     std::vector<std::vector<float>> all(4);
     world.run([&](int rank, Group& group) {
@@ -100,7 +100,7 @@ TEST(Synchroniser, EveryModeBringsRanksToTheCommonOptimum) {
       x.assign(kParameters, static_cast<float>(rank));  // rank 0's count
       auto sync = Synchroniser::make(world.group(rank), options_of(c.mode, c.codec), x);
       ASSERT_TRUE(sync.ok()) << sync.error().what;
-      ASSERT_DONE(take_steps(**sync, x, rank, kSteps, c.paced ? &group : nullptr));
+      ASSERT_DONE(take_steps(**sync, x, rank, kSyncSteps, c.paced ? &group : nullptr));
       ASSERT_DONE((*sync)->finish());
     });
     if (HasFatalFailure()) return;
@@ -291,7 +291,7 @@ TEST_P(Restored, GoesOnWithAnotherNumberOfRanks) {
     ASSERT_DONE((*sync)->restore(saved));
     EXPECT_LT(std::abs(x[5] - optimum(4, 5)), 1.0F);  // not where it would begin
     EXPECT_GE((*sync)->machine().step(), 1U);
-    ASSERT_DONE(take_steps(**sync, x, rank, kSteps));
+    ASSERT_DONE(take_steps(**sync, x, rank, kSyncSteps));
     ASSERT_DONE((*sync)->finish());
     double worst = 0;
     for (std::size_t i = 0; i < kParameters; ++i) {

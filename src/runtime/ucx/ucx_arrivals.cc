@@ -12,7 +12,8 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::size_t kMostInboxBytes = 64 << 20;  // that nobody polled, then nothing more is read
+constexpr std::size_t kMostUcxInboxBytes = 64
+                                           << 20;  // that nobody polled, then nothing more is read
 constexpr int kMostSteps = 16;                     // of UCX in one poll
 constexpr Seconds kLook_s = 1e-3;  // after which a poller that is not seen again counts as gone
 
@@ -161,10 +162,10 @@ void UcxTransport::watch() {
   {
     const std::lock_guard lock(mutex_);
     do {
-      while (inbox_bytes_ < kMostInboxBytes && worker_->progress()) {
+      while (inbox_bytes_ < kMostUcxInboxBytes && worker_->progress()) {
       }
       if (unsettled_) settle();
-      watched_ = inbox_bytes_ < kMostInboxBytes;
+      watched_ = inbox_bytes_ < kMostUcxInboxBytes;
     } while (watched_ && !worker_->arm());
     if (!watched_) {  // until somebody has polled
       reactor_.modify(worker_->descriptor(), 0);

@@ -14,7 +14,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::size_t kKeptBytes = 64 << 20;  // of free memory in the pool
+constexpr std::size_t kKeptUcxBytes = 64 << 20;  // of free memory in the pool
 
 }  // namespace
 
@@ -31,7 +31,7 @@ UcxTransport::UcxTransport(Reactor& reactor, Doorbell doorbell, WireSettings set
     : reactor_(reactor),
       doorbell_(doorbell),
       settings_(std::move(settings)),
-      pool_(kMaxMessage, kEnvelopeRoom, kKeptBytes),
+      pool_(kMaxMessage, kEnvelopeRoom, kKeptUcxBytes),
       own_proof_(proof_of(settings_.self)) {}
 
 Result<std::unique_ptr<UcxTransport>> UcxTransport::open(Reactor& reactor, Doorbell doorbell,

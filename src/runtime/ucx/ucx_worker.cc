@@ -18,7 +18,7 @@ Status ucx_status(ucs_status_t status, const char* what) {
                "UCX_LOG_LEVEL=info says more; ucx_info -d lists what it can use"};
 }
 
-Result<std::vector<std::uint8_t>> bytes_of(std::string_view text) {
+Result<std::vector<std::uint8_t>> address_bytes(std::string_view text) {
   const Error wrong{ErrorKind::kInvalidInput,
                     fmt::format("'{}' is not an address of UCX", text.substr(0, 40)),
                     "do all ranks have the same WEFT_NETWORK?"};
@@ -97,7 +97,7 @@ Status UcxWorker::open_worker(Handler handler, void* argument) {
 
 Result<ucp_ep_h> UcxWorker::connect(std::string_view address, ucp_err_handler_cb_t on_error,
                                     void* argument) const {
-  const auto bytes = bytes_of(address);
+  const auto bytes = address_bytes(address);
   if (!bytes.ok()) return bytes.error();
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |

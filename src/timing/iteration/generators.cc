@@ -13,7 +13,7 @@ double ring_factor(std::uint32_t workers) { return 2.0 * (workers - 1) / workers
 
 class LayersMaker {
  public:
-  LayersMaker(std::span<const LayerSpec> layers, const JobNetwork& network,
+  LayersMaker(std::span<const LayerSpec> layers, const TrainingNetwork& network,
               std::span<const double> links)
       : layers_(layers), network_(network), links_(links), users_(layers.size()) {
     for (std::uint32_t l = 0; l < layers.size(); ++l) {
@@ -115,7 +115,7 @@ class LayersMaker {
   }
 
   std::span<const LayerSpec> layers_;
-  const JobNetwork& network_;
+  const TrainingNetwork& network_;
   std::span<const double> links_;
   std::vector<std::vector<std::uint32_t>> users_;
   IterationGraph graph_;
@@ -149,7 +149,7 @@ class PipelineMaker {
         count_(static_cast<std::uint32_t>(stages.size())),
         in_(2 * stages.size(), std::vector<std::uint32_t>(microbatches, kNoOp)) {}
 
-  IterationGraph make(PipelineOrder order, const JobNetwork& network,
+  IterationGraph make(PipelineOrder order, const TrainingNetwork& network,
                       std::span<const double> links) {
     CHECK(count_ >= 1 && batches_ >= 1);
     std::vector<std::vector<PipelineStep>> steps;
@@ -234,13 +234,13 @@ IterationWire make_wire(std::string name, std::vector<LinkId> path, double facto
   return wire;
 }
 
-IterationGraph layers_graph(std::span<const LayerSpec> layers, const JobNetwork& network,
+IterationGraph layers_graph(std::span<const LayerSpec> layers, const TrainingNetwork& network,
                             std::span<const double> link_bytes_per_s) {
   return LayersMaker(layers, network, link_bytes_per_s).make();
 }
 
 IterationGraph pipeline_graph(std::span<const StageSpec> stages, std::uint32_t microbatches,
-                              PipelineOrder order, const JobNetwork& network,
+                              PipelineOrder order, const TrainingNetwork& network,
                               std::span<const double> link_bytes_per_s) {
   return PipelineMaker(stages, microbatches).make(order, network, link_bytes_per_s);
 }

@@ -21,7 +21,7 @@ enum class Exchange : std::uint8_t { kAllReduce, kParameterServer };
 
 // How a job reaches the network. Workers are alike and in step, so that one of them stands for all:
 // the path is that of the most loaded one.
-struct JobNetwork {
+struct TrainingNetwork {
   Exchange exchange = Exchange::kAllReduce;
   std::uint32_t workers = 2;          // that exchange gradients; 1: none are exchanged
   std::uint32_t servers = 1;          // that parameters are spread over evenly
@@ -39,7 +39,7 @@ struct JobNetwork {
 // An all-reduce among p workers moves 2 (p - 1) / p bytes per byte over each worker's link in
 // 2 (p - 1) steps (ring), so its latency is that many times the latency of a hop. With k parameter
 // servers, the most loaded link carries max(1, p / k) bytes per byte, each way.
-IterationGraph layers_graph(std::span<const LayerSpec> layers, const JobNetwork& network,
+IterationGraph layers_graph(std::span<const LayerSpec> layers, const TrainingNetwork& network,
                             std::span<const double> link_bytes_per_s);
 
 struct StageSpec {
@@ -53,7 +53,7 @@ enum class PipelineOrder : std::uint8_t { kGpipe, kOneForwardOneBackward };
 // One device for each stage; micro-batches run forward through the stages and backward again, on
 // each stage in the order named. Requires: at least one stage and micro-batch.
 IterationGraph pipeline_graph(std::span<const StageSpec> stages, std::uint32_t microbatches,
-                              PipelineOrder order, const JobNetwork& network,
+                              PipelineOrder order, const TrainingNetwork& network,
                               std::span<const double> link_bytes_per_s);
 
 // A wire over `path`, its rate that of the slowest link.

@@ -14,7 +14,7 @@ namespace {
 TEST(LayersGraph, WiresCarryWhatTheExchangeNeeds) {
   const std::vector<LayerSpec> layers = {{"a", 1, 1, 10, 0, {}}};
   const std::vector<double> links = {100, 50};
-  JobNetwork network;
+  TrainingNetwork network;
   network.workers = 8;
   network.path = {0, 1};
   network.latency = 1;
@@ -53,7 +53,7 @@ TEST(LayersGraph, BranchesRunWhenTheirParametersAreThere) {
   // c takes both a and b, which take the input.
   const std::vector<LayerSpec> layers = {
       {"a", 1, 1, 0, 0, {}}, {"b", 1, 1, 0, 0, {}}, {"c", 1, 1, 0, 0, {0, 1}}};
-  JobNetwork network;
+  TrainingNetwork network;
   network.path = {0};
   const IterationGraph graph = layers_graph(layers, network, std::vector<double>{1});
   EXPECT_EQ(graph.ops.size(), 6u);

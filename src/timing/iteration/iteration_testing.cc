@@ -37,7 +37,7 @@ TestJob chain_job(const std::vector<LayerSpec>& layers, double bytes_per_s, Seco
                   Seconds latency) {
   std::vector<LayerSpec> chain = layers;
   for (std::uint32_t l = 1; l < chain.size(); ++l) chain[l].after = {l - 1};
-  JobNetwork network;
+  TrainingNetwork network;
   network.path = {0};
   network.overhead = overhead;
   network.latency = latency / 2;  // two steps
@@ -51,7 +51,7 @@ TestJob random_job(Random& random) {
   for (std::uint64_t l = 1 + random.below(3); l > 0; --l) {
     job.links.push_back(1e6 * random.uniform(0.2, 3));
   }
-  JobNetwork network;
+  TrainingNetwork network;
   network.exchange = random.chance(0.5) ? Exchange::kAllReduce : Exchange::kParameterServer;
   network.workers = static_cast<std::uint32_t>(1 + random.below(5));
   network.servers = static_cast<std::uint32_t>(1 + random.below(3));

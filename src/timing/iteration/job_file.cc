@@ -89,8 +89,8 @@ class TrainingReader {
     if (path.empty()) fields.complain(fmt::format("{} needs at least one link: {}", key, why));
   }
 
-  JobNetwork read_network(YamlFields& fields) {
-    JobNetwork network;
+  TrainingNetwork read_network(YamlFields& fields) {
+    TrainingNetwork network;
     network.exchange = static_cast<Exchange>(
         fields.choice("communication", {"all-reduce", "parameter-server"}, 0));
     constexpr std::int64_t kMost = 1'000'000;
@@ -119,7 +119,7 @@ class TrainingReader {
         fields.complain(fmt::format("two jobs are named {}", shown(job.name)));
       }
     }
-    const JobNetwork network = read_network(fields);
+    const TrainingNetwork network = read_network(fields);
     job.start = kMilli * fields.number("start_ms", 0, kMilliLimits);
     job.iterations_done = fields.number("iterations_done", 0, {0, 1e12});
     job.iterations_total =
@@ -139,7 +139,7 @@ class TrainingReader {
     out_.jobs.push_back(std::move(job));
   }
 
-  void read_body(YamlFields& fields, const JobNetwork& network, TrainingJob& job) {
+  void read_body(YamlFields& fields, const TrainingNetwork& network, TrainingJob& job) {
     int bodies = 0;
     for (const char* const key : {"model", "layers", "pipeline", "operations"}) {
       bodies += fields.has(key) ? 1 : 0;
@@ -172,7 +172,7 @@ class TrainingReader {
   }
 
   // A path that was complained of may be shorter than it was meant to be, but it is valid.
-  static bool paths_known(const JobNetwork& network) {
+  static bool paths_known(const TrainingNetwork& network) {
     const bool gradients = network.workers == 1 || !network.path.empty();
     return gradients && (network.tensor_workers == 1 || !network.tensor_path.empty());
   }
@@ -244,7 +244,7 @@ class TrainingReader {
     return found;
   }
 
-  IterationGraph read_pipeline(const YAML::Node& node, const JobNetwork& network) {
+  IterationGraph read_pipeline(const YAML::Node& node, const TrainingNetwork& network) {
     YamlFields fields(report_, node, "pipeline");
     if (!fields.is_map()) return {};
     fields.require("stages");
@@ -282,7 +282,7 @@ class TrainingReader {
   }
 
   // Any graph. Transfers share one wire for each path.
-  IterationGraph read_operations(YamlFields& fields, const JobNetwork& network) {
+  IterationGraph read_operations(YamlFields& fields, const TrainingNetwork& network) {
     IterationGraph graph;
     std::map<std::string, std::uint32_t, std::less<>> names, devices;
     std::map<std::vector<LinkId>, std::uint32_t> wires;

@@ -52,7 +52,7 @@ jobs:
   EXPECT_DOUBLE_EQ(file->jobs[3].graph.ops[1].amount, 2e6);
 }
 
-struct BadRow {
+struct BadJobFile {
   const char* why;
   std::string text;
   std::vector<std::string> says;
@@ -60,7 +60,7 @@ struct BadRow {
 
 std::string with_job(const std::string& job) { return std::string(kLinks) + "jobs:\n  - " + job; }
 
-void expect_refused(const BadRow& row) {
+void expect_refused(const BadJobFile& row) {
   SCOPED_TRACE(row.why);
   const auto file = parse(row.text);
   ASSERT_FALSE(file.ok());
@@ -71,7 +71,7 @@ void expect_refused(const BadRow& row) {
 }
 
 TEST(TrainingFile, EveryMistakeIsNamed) {
-  const std::vector<BadRow> table = {
+  const std::vector<BadJobFile> table = {
       {"nothing", "", {"job"}},
       {"no links", "jobs: []", {"links"}},
       {"no jobs", std::string(kLinks) + "jobs: []", {"at least one job"}},
@@ -91,11 +91,11 @@ TEST(TrainingFile, EveryMistakeIsNamed) {
        {"back_path"}},
       {"an unknown model", with_job("{name: a, model: vgg17, tflops: 1, path: nic}"), {"vgg17"}},
   };
-  for (const BadRow& row : table) expect_refused(row);
+  for (const BadJobFile& row : table) expect_refused(row);
 }
 
 TEST(TrainingFile, EveryMistakeOfABodyIsNamed) {
-  const std::vector<BadRow> table = {
+  const std::vector<BadJobFile> table = {
       {"two bodies",
        with_job("{name: a, model: vgg16, tflops: 1, path: nic, layers: []}"),
        {"exactly one"}},
@@ -132,7 +132,7 @@ TEST(TrainingFile, EveryMistakeOfABodyIsNamed) {
                 "iterations_total: 8}"),
        {"iterations_total"}},
   };
-  for (const BadRow& row : table) expect_refused(row);
+  for (const BadJobFile& row : table) expect_refused(row);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ const Scheduler* find(const std::vector<Scheduler>& all, std::string_view name) 
   return at == all.end() ? nullptr : &*at;
 }
 
-Error unknown(std::string_view whole, const std::string& name) {
+Error unknown_scheduler(std::string_view whole, const std::string& name) {
   std::vector<std::string> known;
   for (const WithinScheduler& one : within_schedulers()) known.emplace_back(one.name);
   for (const BetweenScheduler& one : between_schedulers()) known.emplace_back(one.name);
@@ -67,7 +67,7 @@ Error unknown(std::string_view whole, const std::string& name) {
                                           fmt::join(known, ", ")));
 }
 
-std::string describe(const IterationSetting& setting) {
+std::string describe_setting(const IterationSetting& setting) {
   const TransferPlan& plan = setting.plan;
   double largest = 0;
   for (const MessageBlock& block : plan.blocks) {
@@ -156,7 +156,7 @@ Result<FlowScheduler> parse_flow_scheduler(std::string_view text) {
     if (!part.ok()) return part.error();
     const WithinScheduler* const within = find(within_schedulers(), part->name);
     const BetweenScheduler* const between = find(between_schedulers(), part->name);
-    if (within == nullptr && between == nullptr) return unknown(text, part->name);
+    if (within == nullptr && between == nullptr) return unknown_scheduler(text, part->name);
     if (within != nullptr ? scheduler.within != nullptr : scheduler.between != nullptr) {
       return bad_scheduler(text, "it names two schedulers of one kind");
     }
@@ -209,7 +209,7 @@ SchedulerRun run_flow_scheduler(const TrainingFile& file, const FlowScheduler& s
     CHECK_MSG(std::min(iteration, solo[j].iteration) >= ideal - rounding,
               "no scheduler is faster than the bound");
     result.jobs.push_back({std::max(iteration, ideal), ideal, std::max(solo[j].iteration, ideal),
-                           describe(settings[j])});
+                           describe_setting(settings[j])});
   }
   return result;
 }

@@ -13,8 +13,8 @@ TrainingFile example(const std::string& name) {
   return std::move(file).value();
 }
 
-SchedulerRun run(const TrainingFile& file, const std::string& scheduler,
-                 std::uint32_t iterations = 20) {
+SchedulerRun run_scheduler(const TrainingFile& file, const std::string& scheduler,
+                           std::uint32_t iterations = 20) {
   const auto parsed = parse_flow_scheduler(scheduler);
   EXPECT_TRUE(parsed.ok()) << scheduler;
   return run_flow_scheduler(file, *parsed, iterations, false);
@@ -24,8 +24,8 @@ TEST(FlowScheduler, ByteSchedulerIsNearTheBoundOnBandwidthBoundVgg) {
   for (const char* const name : {"vgg16.yaml", "vgg16-server.yaml"}) {
     SCOPED_TRACE(name);
     const TrainingFile file = example(name);
-    const SchedulerJob fifo = run(file, "fifo").jobs[0];
-    const SchedulerJob tuned = run(file, "bytescheduler").jobs[0];
+    const SchedulerJob fifo = run_scheduler(file, "fifo").jobs[0];
+    const SchedulerJob tuned = run_scheduler(file, "bytescheduler").jobs[0];
     EXPECT_LE(tuned.iteration, 1.05 * tuned.ideal);
     EXPECT_GT(fifo.iteration, 1.15 * fifo.ideal) << "there must be something to gain";
   }
@@ -50,26 +50,26 @@ TEST(FlowScheduler, EachRuleGainsWhereItsPaperSays) {
   for (const Row& row : table) {
     SCOPED_TRACE(row.why);
     if (files.count(row.file) == 0) files.emplace(row.file, example(row.file));
-    const SchedulerJob better = run(files.at(row.file), row.better, 2).jobs[0];
-    const SchedulerJob worse = run(files.at(row.file), row.worse, 2).jobs[0];
+    const SchedulerJob better = run_scheduler(files.at(row.file), row.better, 2).jobs[0];
+    const SchedulerJob worse = run_scheduler(files.at(row.file), row.worse, 2).jobs[0];
     EXPECT_GE(worse.iteration / better.iteration, row.factor);
   }
 }
 
 TEST(FlowScheduler, CassiniInterleavesTwoJobs) {
   const TrainingFile file = example("interleave.yaml");
-  const SchedulerRun fair = run(file, "fair"), shifted = run(file, "cassini");
+  const SchedulerRun fair = run_scheduler(file, "fair"), shifted = run_scheduler(file, "cassini");
   for (std::size_t j = 0; j < 2; ++j) {
     EXPECT_LE(shifted.jobs[j].iteration, 1.03 * shifted.jobs[j].solo);
     EXPECT_GE(fair.jobs[j].iteration, 1.1 * fair.jobs[j].solo) << "there must be contention";
   }
-  const SchedulerRun both = run(file, "bytescheduler+cassini");
+  const SchedulerRun both = run_scheduler(file, "bytescheduler+cassini");
   for (const SchedulerJob& job : both.jobs) EXPECT_LE(job.iteration, 1.03 * job.solo);
 }
 
 TEST(FlowScheduler, WeightsByProgressSlideJobsApart) {
   const TrainingFile file = example("interleave.yaml");
-  for (const SchedulerJob& job : run(file, "mltcp", 40).jobs) {
+  for (const SchedulerJob& job : run_scheduler(file, "mltcp", 40).jobs) {
     EXPECT_LE(job.iteration, 1.01 * job.solo);
   }
 }
@@ -87,11 +87,11 @@ TEST(FlowScheduler, RanksGoToTheRightJob) {
   };
   for (const Row row : {Row{"srpt", 1}, Row{"jpas", 0}, Row{"crux", 1}, Row{"shares", 0}}) {
     SCOPED_TRACE(row.scheduler);
-    const SchedulerRun result = run(file, row.scheduler);
+    const SchedulerRun result = run_scheduler(file, row.scheduler);
     EXPECT_LT(result.jobs[row.first].iteration / result.jobs[row.first].solo,
               result.jobs[1 - row.first].iteration / result.jobs[1 - row.first].solo);
   }
-  const SchedulerRun one_level = run(file, "crux:1"), fair = run(file, "fair");
+  const SchedulerRun one_level = run_scheduler(file, "crux:1"), fair = run_scheduler(file, "fair");
   EXPECT_EQ(one_level.jobs[0].iteration, fair.jobs[0].iteration);
 }
 
@@ -102,7 +102,7 @@ TEST(FlowScheduler, ALimitHolds) {
   double bytes = 0;
   for (const IterationOp& op : file.jobs[0].graph.ops) bytes += op.is_transfer ? op.amount : 0;
   const double wire_bytes = bytes * file.jobs[0].graph.wires[0].factor;
-  EXPECT_GE(run(file, "shares").jobs[0].iteration, wire_bytes / file.jobs[0].share.limit);
+  EXPECT_GE(run_scheduler(file, "shares").jobs[0].iteration, wire_bytes / file.jobs[0].share.limit);
 }
 
 TEST(FlowScheduler, ShortIterationsLateInTimeAreStillNearTheBound) {
@@ -115,16 +115,16 @@ jobs:
 )"});
   ASSERT_TRUE(file.ok()) << file.error().text();
   for (const WithinScheduler& within : within_schedulers()) {
-    EXPECT_GT(run(*file, std::string(within.name), 3).jobs[0].iteration, 0.9e-6);
+    EXPECT_GT(run_scheduler(*file, std::string(within.name), 3).jobs[0].iteration, 0.9e-6);
   }
 }
 
-struct BadRow {
+struct BadScheduler {
   const char *why, *text, *says;
 };
 
 TEST(FlowScheduler, BadNamesAreExplained) {
-  const std::vector<BadRow> table = {
+  const std::vector<BadScheduler> table = {
       {"a slip", "bytesheduler", "'bytescheduler'?"},
       {"two of a kind", "p3+tac", "two schedulers of one kind"},
       {"a value that is none", "p3:much", "'much'"},
@@ -135,7 +135,7 @@ TEST(FlowScheduler, BadNamesAreExplained) {
       {"nothing after the sign", "p3+", "unknown"},
       {"many flows with a share for one", "echelon+shares", "many at once"},
   };
-  for (const BadRow& row : table) {
+  for (const BadScheduler& row : table) {
     SCOPED_TRACE(row.why);
     const auto parsed = parse_flow_scheduler(row.text);
     ASSERT_FALSE(parsed.ok());

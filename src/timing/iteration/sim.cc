@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-using Kind = ProgramNode::Kind;
+using NodeKind = ProgramNode::Kind;
 constexpr std::uint32_t kRanksPerJob = 1u << 16;
 // With weights by progress, a flow's weight is set anew this often in an iteration.
 constexpr double kProgressSteps = 64;
@@ -142,11 +142,11 @@ class Simulator {
   void make_ready(std::uint32_t j, std::uint32_t i) {
     JobState& job = jobs_[j];
     const ProgramNode& node = job.program.nodes[i];
-    if (node.kind == Kind::kCompute) job.ready[node.place].insert(i);
-    if (node.kind == Kind::kMessage) {
+    if (node.kind == NodeKind::kCompute) job.ready[node.place].insert(i);
+    if (node.kind == NodeKind::kMessage) {
       job.wires[node.place].waiting.insert({node.key, number_++, i});
     }
-    if (node.kind == Kind::kJoin) mark_done(j, i);
+    if (node.kind == NodeKind::kJoin) mark_done(j, i);
   }
 
   // Joins end where they begin, so their users may become ready in turn.
@@ -245,7 +245,7 @@ class Simulator {
     span.op = node.op;
     span.iteration = static_cast<std::uint32_t>(run_.jobs[j].ends.size());
     span.end = now_;
-    span.wire_bytes = node.kind == Kind::kMessage ? node.amount : 0;
+    span.wire_bytes = node.kind == NodeKind::kMessage ? node.amount : 0;
     run_.spans.push_back(span);
   }
 

@@ -47,7 +47,7 @@ TEST(SimulateIterations, HandComputed) {
 }
 
 TEST(SimulateIterations, PullsFollowPushesSliceBySlice) {
-  JobNetwork network;
+  TrainingNetwork network;
   network.exchange = Exchange::kParameterServer;
   network.servers = 2;
   network.path = {0};

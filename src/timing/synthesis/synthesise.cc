@@ -20,7 +20,7 @@ constexpr int kMaxUnits = 32;
 constexpr int kFewRanks = 16;
 constexpr int kMaxTrees = 256;
 constexpr int kMostChunks = 512;
-constexpr double kMostMessages = 400'000;
+constexpr double kMostPlannedMessages = 400'000;
 constexpr std::size_t kWorthTiming = 3;  // numbers of pieces
 constexpr double kWorthwhile = 0.97;     // more trees have to cut the congestion to this part
 
@@ -115,7 +115,7 @@ std::vector<int> promising_chunks(const Packing& packing, const Topology& topolo
   const double rounds = height_of(packing) * (twice ? 2 : 1) - 1;
   const double a_chunk = packing.trees() * (ranks - 1.0) * (twice ? 2 : 1);
   std::vector<std::pair<double, int>> found;
-  for (int k = 1; k <= kMostChunks && (k == 1 || a_chunk * k <= kMostMessages); k *= 2) {
+  for (int k = 1; k <= kMostChunks && (k == 1 || a_chunk * k <= kMostPlannedMessages); k *= 2) {
     found.emplace_back((rounds + k) * (latency + bytes * packing.s_per_byte / k), k);
   }
   std::sort(found.begin(), found.end());

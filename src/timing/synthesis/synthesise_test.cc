@@ -22,8 +22,8 @@ Topology example_topology(const std::string& name) {
   return topology_of(std::string(WEFT_FIXTURES) + "/../../examples/topologies/" + name);
 }
 
-CollectiveAnswer timed(const Topology& topology, const std::string& algorithm, Operation operation,
-                       double bytes) {
+CollectiveAnswer answer_for(const Topology& topology, const std::string& algorithm,
+                            Operation operation, double bytes) {
   CollectiveQuestion question;
   question.topology = &topology;
   question.request.operation = operation;
@@ -68,10 +68,12 @@ TEST(Synthesise, BeatsRingsOnTheExamples) {
                          Row{"torus-failed-link.yaml", 3.7, 0, 1.03, 1.875 / 150, true}}) {
     const Topology topology = example_topology(row.file);
     constexpr double kExchanged = 1e9;
-    const CollectiveAnswer own = timed(topology, "synthesised", Operation::kAllReduce, kExchanged);
+    const CollectiveAnswer own =
+        answer_for(topology, "synthesised", Operation::kAllReduce, kExchanged);
     Seconds ring = kNever;
     for (const char* name : {"ring", "bidirectional-ring", "multi-ring"}) {
-      ring = std::min(ring, timed(topology, name, Operation::kAllReduce, kExchanged).best.time_s);
+      ring =
+          std::min(ring, answer_for(topology, name, Operation::kAllReduce, kExchanged).best.time_s);
     }
     EXPECT_TRUE(verify(own.schedule).ok()) << row.file;
     EXPECT_EQ(own.best.time_s < row.ring_limit_s, row.beats_any_rings) << row.file;
@@ -94,7 +96,7 @@ TEST(Synthesise, BeatsTheSnakeThroughABrokenTorus) {
   task.placement.vertex = {0, 4, 8, 12, 13, 9, 5, 1, 2, 6, 10, 14, 15, 11, 7, 3};
   const Seconds snake = run_schedule(task).time_s;
   EXPECT_NEAR(snake, 2 * 15.0 / 16 * 1e9 / 100e9 + 30e-6, 1e-9);
-  const CollectiveAnswer own = timed(torus, "synthesised", Operation::kAllReduce, 1e9);
+  const CollectiveAnswer own = answer_for(torus, "synthesised", Operation::kAllReduce, 1e9);
   EXPECT_GT(snake / own.best.time_s, 1.8);
 }
 
@@ -103,7 +105,7 @@ TEST(Synthesise, ServesTheOtherOperations) {
     const Topology topology = example_topology(file);
     for (Operation operation : {Operation::kAllGather, Operation::kReduceScatter,
                                 Operation::kBroadcast, Operation::kReduce}) {
-      const CollectiveAnswer own = timed(topology, "synthesised", operation, 1e9);
+      const CollectiveAnswer own = answer_for(topology, "synthesised", operation, 1e9);
       EXPECT_TRUE(verify(own.schedule).ok());
       EXPECT_GE(own.best.time_s, own.bound_s) << file << " " << name_of(operation);
       EXPECT_LT(own.best.time_s, 1.6 * own.bound_s) << file << " " << name_of(operation);
@@ -119,7 +121,7 @@ TEST(Synthesise, NothingIsFasterThanTheBound) {
     for (int i = 0; i < collective::kOperations; ++i) {
       const auto operation = static_cast<Operation>(i);
       if (operation == Operation::kAllToAll || operation == Operation::kBarrier) continue;
-      const CollectiveAnswer answer = timed(topology, "auto", operation, 1e8);
+      const CollectiveAnswer answer = answer_for(topology, "auto", operation, 1e8);
       ASSERT_GT(answer.bound_s, 0);
       EXPECT_GE(answer.best.time_s, answer.bound_s * (1 - 1e-9)) << spec << name_of(operation);
     }

@@ -4,7 +4,7 @@ namespace weft {
 namespace {
 
 // Promised rates may take this much more than there is, for rounding.
-constexpr double kRounding = 1 + 1e-9;
+constexpr double kDeadlineRounding = 1 + 1e-9;
 
 // Varys' deadline mode (SIGCOMM 2014): a coflow is let in only if every port can carry it at the
 // constant rate that ends it at its deadline, beside what was promised to those let in before.
@@ -25,7 +25,8 @@ class Edf : public CoflowScheduler {
       if (end < kNever && end > view.now) add(*other, end - view.now);
     }
     add(bundle, deadline);
-    return *std::max_element(promised.begin(), promised.end()) <= view.bytes_per_s * kRounding;
+    return *std::max_element(promised.begin(), promised.end()) <=
+           view.bytes_per_s * kDeadlineRounding;
   }
 
   void plan(const CoflowView& view, CoflowPlan& plan) override {

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kLevels = 8;  // as switches commonly have
+constexpr std::uint32_t kCruxLevels = 8;  // as switches commonly have
 
 // Seconds of each link that an iteration of the job takes.
 std::vector<double> link_seconds(const TrainingFile& file, const IterationGraph& graph) {
@@ -46,8 +46,9 @@ void apply_crux(const BetweenInput& input, std::vector<IterationSetting>& settin
       if (meet) pairs.push_back({a, b, std::abs(intensity[a] - intensity[b])});
     }
   }
-  const std::uint32_t levels =
-      input.values.empty() ? kLevels : static_cast<std::uint32_t>(std::max(1.0, input.values[0]));
+  const std::uint32_t levels = input.values.empty()
+                                   ? kCruxLevels
+                                   : static_cast<std::uint32_t>(std::max(1.0, input.values[0]));
   const Levels found = compress_levels(intensity, pairs, levels);
   for (std::size_t j = 0; j < settings.size(); ++j) settings[j].rate.rank = found.of[j];
 }
