@@ -105,17 +105,6 @@ inline SimOptions testing_options() {
   return options;
 }
 
-inline RunResult testing_run(const std::string& cluster_text, const std::string& policy,
-                             const std::vector<JobRow>& rows,
-                             const SimOptions& options = testing_options()) {
-  const Cluster cluster = testing_cluster(cluster_text);
-  const Trace trace = testing_trace(rows);
-  Result<RunResult> result = run_trace(cluster, trace, *testing_policy(policy), options);
-  if (!result.ok()) ADD_FAILURE() << result.error().text();
-  CHECK(result.ok());
-  return std::move(result).value();
-}
-
 inline Result<RunResult> run_trace(const Cluster& cluster, const Trace& trace, const Policy& policy,
                                    const SimOptions& options, Journal* journal = nullptr) {
   SimRequest request;
@@ -125,6 +114,17 @@ inline Result<RunResult> run_trace(const Cluster& cluster, const Trace& trace, c
   request.options = options;
   request.journal = journal;
   return simulate(request);
+}
+
+inline RunResult testing_run(const std::string& cluster_text, const std::string& policy,
+                             const std::vector<JobRow>& rows,
+                             const SimOptions& options = testing_options()) {
+  const Cluster cluster = testing_cluster(cluster_text);
+  const Trace trace = testing_trace(rows);
+  Result<RunResult> result = run_trace(cluster, trace, *testing_policy(policy), options);
+  if (!result.ok()) ADD_FAILURE() << result.error().text();
+  CHECK(result.ok());
+  return std::move(result).value();
 }
 
 struct ScenarioRow {
