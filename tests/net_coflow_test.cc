@@ -8,28 +8,28 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 // Two coflows into port 2, of 2 s and of 1 s alone; a third beside them on ports of its own.
 constexpr const char* kThree = "5 3\na 0 1 0 1 2:256\nb 0 1 1 1 2:128\nc 500 1 3 1 4:64\n";
 
-json coflow_json(const Scratch& scratch, const std::string& words) {
+Json coflow_json(const Scratch& scratch, const std::string& words) {
   const CommandResult result = run_weft(scratch, "net coflow --json " + words);
   EXPECT_EQ(result.code, 0) << result.err;
-  return result.code == 0 ? json::parse(result.out) : json();
+  return result.code == 0 ? Json::parse(result.out) : Json();
 }
 
 TEST(NetCoflow, JsonHasAMeanAndTheBoundForEveryPolicy) {
   const Scratch scratch;
   const std::string trace = scratch.write("three.txt", kThree);
-  const json j = coflow_json(scratch, "--policy fifo,sebf,fair --trace " + trace);
+  const Json j = coflow_json(scratch, "--policy fifo,sebf,fair --trace " + trace);
   EXPECT_EQ(j["coflows"], 3);
   EXPECT_EQ(j["ports"], 5);
   ASSERT_EQ(j["runs"].size(), 3u);
   const double means[] = {(2 + 3 + 0.5) / 3, (3 + 1 + 0.5) / 3, (3 + 2 + 0.5) / 3};
   const char* names[] = {"fifo", "sebf", "fair"};
   for (std::size_t k = 0; k < 3; ++k) {
-    const json& run = j["runs"][k];
+    const Json& run = j["runs"][k];
     EXPECT_EQ(run["policy"], names[k]);
     EXPECT_NEAR(run["mean_cct_s"].get<double>(), means[k], 1e-8);
     EXPECT_NEAR(run["lower_bound_s"].get<double>(), 1.5, 0.02);  // (3 + 1 + 0.5) / 3 is the best
@@ -50,7 +50,7 @@ TEST(NetCoflow, OptionsChangeWhatTheySay) {
   };
   EXPECT_NEAR(mean(" --port-mib 64"), 2 * 1.5, 1e-8);
   EXPECT_NEAR(mean(" --load-scale 3"), 1.5, 1e-8);  // the one that comes later meets nobody
-  const json late = coflow_json(
+  const Json late = coflow_json(
       scratch, "--policy edf --deadline-slack 0.01 --seed 3 --trace " + trace)["runs"][0];
   EXPECT_EQ(late["refused"], 1);  // a and b cannot both have nearly the port to themselves
   EXPECT_EQ(late["deadlines_met"], 2);
@@ -69,8 +69,8 @@ TEST(NetCoflow, CoflowsGoToAFileOneByOne) {
 TEST(NetCoflow, CoflowsimsRulesRoundToItsSteps) {
   const Scratch scratch;
   const std::string trace = scratch.write("three.txt", kThree);
-  const json j = coflow_json(scratch, "--coflowsim-compat --policy sebf --trace " + trace);
-  const json& run = j["runs"][0];
+  const Json j = coflow_json(scratch, "--coflowsim-compat --policy sebf --trace " + trace);
+  const Json& run = j["runs"][0];
   // Its second has 1024 ms; b 128, a behind it 384, c 64 steps of 8 ms, all begun at 0.
   EXPECT_NEAR(run["mean_cct_s"].get<double>(), 0.008 * (384 + 128 + 64) / 3, 1e-9);
   EXPECT_FALSE(run.contains("lower_bound_s"));  // coflows start before they arrive

@@ -9,23 +9,23 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 std::string topology_example(const std::string& name) {
   return fixture("../../examples/topologies/" + name);
 }
 
-json collective_json(const Scratch& scratch, const std::string& words) {
+Json collective_json(const Scratch& scratch, const std::string& words) {
   const CommandResult result = run_weft(scratch, "net collective --json " + words);
   EXPECT_EQ(result.code, 0) << result.err;
-  return result.code == 0 ? json::parse(result.out) : json();
+  return result.code == 0 ? Json::parse(result.out) : Json();
 }
 
 constexpr const char* kSwitch = "--topology switch:latency=5us,bandwidth=12.5GB/s --ranks 8 ";
 
 TEST(NetCollective, AutoTriesSynthesisAndPrintsTheBound) {
   const Scratch scratch;
-  const json j =
+  const Json j =
       collective_json(scratch, "--bytes 1GB --topology " + topology_example("uneven-pair.yaml"));
   EXPECT_EQ(j["algorithm"], "synthesised");
   EXPECT_NEAR(j["cut_bound_s"].get<double>(), 0.016, 1e-9);
@@ -43,9 +43,9 @@ TEST(NetCollective, SchedulesGoOutAndComeBack) {
   const Scratch scratch;
   const std::string file = scratch.path("schedule.json");
   const std::string where = "--bytes 1GB --topology " + topology_example("dgx1.yaml");
-  const json out =
+  const Json out =
       collective_json(scratch, where + " --operation all-gather --schedule-out " + file);
-  const json back = collective_json(scratch, where + " --schedule " + file);
+  const Json back = collective_json(scratch, where + " --schedule " + file);
   EXPECT_EQ(back["operation"], "all-gather");
   EXPECT_EQ(back["algorithm"], out["algorithm"]);
   EXPECT_EQ(back["ranks"], 8);
@@ -54,23 +54,23 @@ TEST(NetCollective, SchedulesGoOutAndComeBack) {
 
 TEST(NetCollective, SlotsLimitInNetworkSums) {
   const Scratch scratch;
-  const json free = collective_json(scratch, std::string(kSwitch) + "--algorithm in-network");
+  const Json free = collective_json(scratch, std::string(kSwitch) + "--algorithm in-network");
   EXPECT_NEAR(free["time_s"].get<double>(), 8.010e-3, 1e-9);
   const std::string limits = "--algorithm in-network --slots 100 --packet 1000 --rtt 20us";
-  const json limited = collective_json(scratch, kSwitch + limits);
+  const Json limited = collective_json(scratch, kSwitch + limits);
   EXPECT_NEAR(limited["time_s"].get<double>(), 20.010e-3, 1e-9);  // 100 x 1000 B / 20 us = 5 GB/s
-  const json& job = limited["in_network"]["jobs"][0];
+  const Json& job = limited["in_network"]["jobs"][0];
   EXPECT_NEAR(job["effective_bytes_per_s"].get<double>(), 5e9, 10);
   EXPECT_EQ(job["limited_by"], "slots");
   EXPECT_NE(limited["in_network"]["model"].get<std::string>().find("slots x payload / RTT"),
             std::string::npos);
-  const json two = collective_json(scratch, kSwitch + limits + " --jobs 2");
+  const Json two = collective_json(scratch, kSwitch + limits + " --jobs 2");
   ASSERT_EQ(two["in_network"]["jobs"].size(), 2u);
   EXPECT_NEAR(two["time_s"].get<double>(), 40.010e-3, 1e-9);
-  const json lost = collective_json(scratch, kSwitch + limits + " --loss 0.001");
+  const Json lost = collective_json(scratch, kSwitch + limits + " --loss 0.001");
   EXPECT_EQ(lost["in_network"]["jobs"][0]["limited_by"], "slots");
   EXPECT_GT(lost["time_s"].get<double>(), limited["time_s"].get<double>());
-  const json none = collective_json(
+  const Json none = collective_json(
       scratch, std::string(kSwitch) + "--algorithm in-network --slots 0 --servers 2");
   EXPECT_EQ(none["in_network"]["jobs"][0]["fallback_share"], 1);
   EXPECT_NEAR(none["time_s"].get<double>(), 10e-6 + 4 * 8e-3, 1e-9);
@@ -81,7 +81,7 @@ TEST(NetCollective, PresetsDifferInHowJobsShare) {
   for (const auto& [preset, sharing, share] : {std::tuple{"switchml", "static", 0.0},
                                                {"atp", "shared", 0.0},
                                                {"sharp", "exclusive", 1.0}}) {
-    const json j =
+    const Json j =
         collective_json(scratch, std::string(kSwitch) + "--algorithm in-network --jobs 2 " +
                                      "--in-network-preset " + preset);
     EXPECT_EQ(j["in_network"]["sharing"], sharing);

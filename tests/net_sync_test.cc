@@ -8,30 +8,30 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-std::vector<std::string> keys_of(const json& object) {
+std::vector<std::string> keys_of(const Json& object) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : object.items()) keys.push_back(key);
   return keys;  // in alphabetic order
 }
 
-json sync_json(const Scratch& scratch, const std::string& words) {
+Json sync_json(const Scratch& scratch, const std::string& words) {
   const CommandResult result = run_weft(scratch, "net sync --json " + words);
   EXPECT_EQ(result.code, 0) << result.err;
-  return result.code == 0 ? json::parse(result.out) : json();
+  return result.code == 0 ? Json::parse(result.out) : Json();
 }
 
 TEST(NetSync, JsonHasTheSameKeysForEver) {
   const Scratch scratch;
-  const json j = sync_json(scratch, "--slow 3:4 --parameters 1e6 --modes bsp asp ssp:bound=8");
+  const Json j = sync_json(scratch, "--slow 3:4 --parameters 1e6 --modes bsp asp ssp:bound=8");
   using Keys = std::vector<std::string>;
   EXPECT_EQ(j["schema"], 1);
   EXPECT_EQ(keys_of(j), (Keys{"jitter", "model", "parameters", "ranks", "runs", "schema", "seconds",
                               "seed", "slow", "step_s", "steps", "synthetic_loss_half_steps"}));
-  EXPECT_EQ(j["slow"], json::parse(R"([{"rank": 3, "factor": 4.0}])"));
+  EXPECT_EQ(j["slow"], Json::parse(R"([{"rank": 3, "factor": 4.0}])"));
   ASSERT_EQ(j["runs"].size(), 3u);
-  const json& run = j["runs"][2];
+  const Json& run = j["runs"][2];
   EXPECT_EQ(keys_of(run), (Keys{"even", "kept", "mode", "others_steps_per_s",
                                 "others_steps_per_s_slowed", "others_waiting", "slowed"}));
   EXPECT_EQ(keys_of(run["slowed"]), (Keys{"algorithm", "bytes_per_rank_step", "clock_difference",

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr const char* kRows =
     "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,"
@@ -23,9 +23,9 @@ TEST(PlanEvaluate, JsonHasRowsAndSummary) {
   const std::string file = scratch.write("rows.csv", kRows);
   const CommandResult result = run_weft(scratch, "plan evaluate --json " + file);
   ASSERT_EQ(result.code, 0) << result.err;
-  const json out = json::parse(result.out);
+  const Json out = Json::parse(result.out);
   ASSERT_EQ(out["rows"].size(), 4u);
-  const json& row = out["rows"][0];
+  const Json& row = out["rows"][0];
   EXPECT_NEAR(row["measured_s"].get<double>(), 0.37216, 1e-12);
   EXPECT_NEAR(row["error_pct"].get<double>(),
               100 * (row["predicted_s"].get<double>() / 0.37216 - 1), 1e-9);
@@ -61,7 +61,7 @@ TEST(PlanCalibrate, PrintsFitAndFoldsSideBySide) {
   const CommandResult result =
       run_weft(scratch, "plan calibrate --trials 100 --folds 2 --json " + file);
   ASSERT_EQ(result.code, 0) << result.err;
-  const json out = json::parse(result.out);
+  const Json out = Json::parse(result.out);
   EXPECT_EQ(out["folds"], 2);
   EXPECT_LE(out["fit"]["all"]["mean_abs_error_pct"], out["before"]["all"]["mean_abs_error_pct"]);
   EXPECT_TRUE(out["held_out"]["all"]["mean_abs_error_pct"].is_number());
@@ -73,7 +73,7 @@ TEST(PlanSearch, JsonHasTheAnswer) {
   const CommandResult result =
       run_weft(scratch, "plan search gpt3-13b --devices 64 --batch 256 --device a100-80 --json");
   ASSERT_EQ(result.code, 0) << result.err;
-  const json out = json::parse(result.out);
+  const Json out = Json::parse(result.out);
   EXPECT_GT(out["configurations"].get<long>(), out["feasible"].get<long>());
   EXPECT_GT(out["cpu_s"].get<double>(), 0);
   EXPECT_GT(out["peak_rss_bytes"].get<long>(), 0);
@@ -105,9 +105,9 @@ TEST(PlanSearch, TheBestIsSolvedExactlyAndReported) {
                "--price 2,4 --json --report " +
                    page);
   ASSERT_EQ(result.code, 0) << result.err;
-  const json out = json::parse(result.out);
+  const Json out = Json::parse(result.out);
   for (const char* which : {"best", "runner_up"}) {
-    const json& one = out[which];
+    const Json& one = out[which];
     ASSERT_FALSE(one["exact"].is_null()) << one["layout"];
     EXPECT_GT(one["exact"]["makespan"].get<double>(), 0.5 * one["step_s"].get<double>());
     EXPECT_EQ(one["exact"]["peak_activations"].size(), one["pipeline"].get<std::size_t>());
@@ -120,10 +120,10 @@ TEST(PlanSearch, TheBestIsSolvedExactlyAndReported) {
   EXPECT_EQ(out["cost_unit"], "money");
   ASSERT_GT(out["pareto"].size(), 1u);
   double cheapest = 1e18;
-  for (const json& point : out["pareto"]) {
+  for (const Json& point : out["pareto"]) {
     cheapest = std::min(cheapest, point["cost_per_step"].get<double>());
   }
-  for (const json& offer : out["offers"]) EXPECT_LE(cheapest, offer["cost_per_step"].get<double>());
+  for (const Json& offer : out["offers"]) EXPECT_LE(cheapest, offer["cost_per_step"].get<double>());
   const std::string html = slurp(page);
   for (const char* part : {"<svg", "Memory by stage", "Constants", "stage 0", "torchrun"}) {
     EXPECT_NE(html.find(part), std::string::npos) << part;
@@ -138,9 +138,9 @@ TEST(PlanSearch, PoolsOfDevicesShareAModel) {
   const CommandResult result =
       run_weft(scratch, "plan search gpt3-13b --batch 64 --json --device " + pools);
   ASSERT_EQ(result.code, 0) << result.err;
-  const json out = json::parse(result.out);
+  const Json out = Json::parse(result.out);
   int layers = 0;
-  for (const json& stage : out["best"]["stages"]) layers += stage["layers"].get<int>();
+  for (const Json& stage : out["best"]["stages"]) layers += stage["layers"].get<int>();
   EXPECT_EQ(layers, 40);
   EXPECT_EQ(run_weft(scratch, "plan search gpt3-13b --devices 8 --device " + pools).code, 2);
 }
@@ -158,7 +158,7 @@ TEST(PlanCompare, BlamesATermForEachDifference) {
       "8,8,1,1,0,1,1,8,1,none,1,False,ar,none,False,False,False,False,False,1,3\n");
   const CommandResult result = run_weft(scratch, "plan compare --json --model gpt3-175b " + sample);
   ASSERT_EQ(result.code, 0) << result.err;
-  const json out = json::parse(result.out);
+  const Json out = Json::parse(result.out);
   EXPECT_EQ(out["rows"], 3);
   EXPECT_EQ(out["both_fit"], 1);
   EXPECT_EQ(out["neither_fits"], 1);

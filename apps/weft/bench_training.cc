@@ -31,13 +31,13 @@ struct TrainingArguments {
   bool alone = false, json = false;
 };
 
-struct Entry {
+struct Contender {
   std::string library, mode;
   std::vector<TrainingRun> runs;  // one for each round
   std::string failure;            // of the first round that failed
 };
 
-std::vector<std::string> rank_command(const TrainingArguments& a, const Entry& entry, int rank,
+std::vector<std::string> rank_command(const TrainingArguments& a, const Contender& entry, int rank,
                                       const std::string& folder) {
   std::vector<std::string> command;
   if (!a.arena.empty()) command = {"ip", "netns", "exec", fmt::format("{}-h{}", a.arena, rank)};
@@ -77,7 +77,7 @@ std::vector<std::string> rank_command(const TrainingArguments& a, const Entry& e
   return command;
 }
 
-Result<TrainingRun> run_once(const TrainingArguments& a, const Entry& entry) {
+Result<TrainingRun> run_once(const TrainingArguments& a, const Contender& entry) {
   std::string folder = (std::filesystem::temp_directory_path() / "weft-train-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
     return Error{ErrorKind::kIo, "no temporary folder could be made", ""};
@@ -143,7 +143,7 @@ struct TrainingRow {
 };
 
 // Of the median round by step time.
-TrainingRow median_row(const Entry& entry, double loss) {
+TrainingRow median_row(const Contender& entry, double loss) {
   std::vector<const TrainingRun*> runs;
   for (const TrainingRun& run : entry.runs) runs.push_back(&run);
   std::sort(runs.begin(), runs.end(),
@@ -152,14 +152,14 @@ TrainingRow median_row(const Entry& entry, double loss) {
   return {median.step_s, median.bytes_per_step, time_to_loss(median, loss), median.choice};
 }
 
-void print_training_json(const TrainingArguments& a, const std::vector<Entry>& entries,
+void print_training_json(const TrainingArguments& a, const std::vector<Contender>& entries,
                          double loss) {
   nlohmann::ordered_json j = {
       {"schema", 1},         {"ranks", a.ranks}, {"steps", a.steps},
       {"rounds", a.rounds},  {"width", a.width}, {"lr", a.lr},
       {"hosts_in", a.arena}, {"loss", loss},     {"rows", nlohmann::ordered_json::array()}};
   if (const auto load = load_average()) j["load_average"] = *load;
-  for (const Entry& entry : entries) {
+  for (const Contender& entry : entries) {
     nlohmann::ordered_json row = {{"library", entry.library}, {"mode", entry.mode}};
     if (entry.runs.empty()) {
       row["failed"] = entry.failure;
@@ -177,18 +177,18 @@ void print_training_json(const TrainingArguments& a, const std::vector<Entry>& e
   std::fputs((j.dump(2) + "\n").c_str(), stdout);
 }
 
-void print_training_table(const TrainingArguments& a, const std::vector<Entry>& entries,
+void print_training_table(const TrainingArguments& a, const std::vector<Contender>& entries,
                           double loss) {
   Table table({"<library", "<mode", "step s", "MB/step", "s to loss", "times plain"});
   std::optional<double> plain;
-  for (const Entry& entry : entries) {
+  for (const Contender& entry : entries) {
     if (entry.library == "gloo" && entry.mode == "plain" && !entry.runs.empty()) {
       plain = median_row(entry, loss).time_to_loss_s;
     }
   }
   double parameters = 0;
   std::string choices;
-  for (const Entry& entry : entries) {
+  for (const Contender& entry : entries) {
     if (entry.runs.empty()) {
       table.row({entry.library, entry.mode, entry.failure, "-", "-", "-"});
       continue;
@@ -217,14 +217,14 @@ void print_training_table(const TrainingArguments& a, const std::vector<Entry>& 
 int run_training(const TrainingArguments& a) {
   if (const Status status = check(a); !status.ok())
     return report_error("bench training", status.error());
-  std::vector<Entry> entries;
+  std::vector<Contender> entries;
   if (!a.alone) {
     for (const char* mode : {"plain", "fp16", "powersgd:rank=1,buckets=1"})
       entries.push_back({"gloo", mode, {}, ""});
   }
   for (const std::string& mode : a.modes) entries.push_back({"weft", mode, {}, ""});
   for (int round = 0; round < a.rounds; ++round) {
-    for (Entry& entry : entries) {
+    for (Contender& entry : entries) {
       std::fputs(fmt::format("round {}: {} {}\n", round + 1, entry.library, entry.mode).c_str(),
                  stderr);
       auto result = run_once(a, entry);
@@ -236,7 +236,8 @@ int run_training(const TrainingArguments& a) {
     }
   }
   std::vector<TrainingRun> all;
-  for (const Entry& entry : entries) all.insert(all.end(), entry.runs.begin(), entry.runs.end());
+  for (const Contender& entry : entries)
+    all.insert(all.end(), entry.runs.begin(), entry.runs.end());
   if (all.empty())
     return report_error(
         "bench training",
@@ -244,7 +245,7 @@ int run_training(const TrainingArguments& a) {
   const double loss = loss_reached_by_all(all);
   a.json ? print_training_json(a, entries, loss) : print_training_table(a, entries, loss);
   const bool failed = std::any_of(entries.begin(), entries.end(),
-                                  [](const Entry& entry) { return entry.runs.empty(); });
+                                  [](const Contender& entry) { return entry.runs.empty(); });
   return failed ? kExitNo : kExitDone;
 }
 

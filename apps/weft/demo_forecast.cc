@@ -18,7 +18,7 @@ namespace {
 constexpr Seconds kCheckpointEvery = 3;  // of demo_training.py
 constexpr Seconds kNoticed = 0.05;       // a crash
 constexpr Seconds kStopping = 0.5;       // a checkpoint and the way out
-constexpr int kPasses = 3;               // until times follow from what runs beside
+constexpr int kForecastPasses = 3;       // until times follow from what runs beside
 constexpr int kTrafficSamples = 16;      // at the traffic beside a job
 
 // One run of a job on its devices.
@@ -63,7 +63,7 @@ class StyleForecast {
   Result<RunResult> run(double crash_share) {
     std::vector<StayTraffic> beside(demo_jobs().size());
     Result<RunResult> result = RunResult{};
-    for (int pass = 0; pass < kPasses; ++pass) {
+    for (int pass = 0; pass < kForecastPasses; ++pass) {
       for (JobId job = 0; job < beside.size(); ++job) {
         Truth& truth = trace_.jobs[job].truth;
         truth.loading = start_of(job, beside[job].loading);

@@ -25,7 +25,7 @@ using Json = nlohmann::json;
 constexpr int kLost = 255;
 constexpr int kSignalled = 128;
 constexpr int kTries = 3;  // of a request that can be made again
-constexpr Seconds kTimeout_s = 20;
+constexpr Seconds kExecTimeout_s = 20;
 constexpr std::size_t kPiece = 32 << 10;
 
 termios before;  // of the terminal, while it is raw
@@ -87,7 +87,7 @@ class Session {
   Json ask(live::HttpClient& client, const char* method, const std::string& target,
            const std::string& body, std::string& why) const {
     for (int tried = 0; tried < kTries; ++tried) {
-      const auto reply = client.ask(method, target, body, kTimeout_s);
+      const auto reply = client.ask(method, target, body, kExecTimeout_s);
       why = reply.ok() ? "" : reply.error().text();
       if (!reply.ok()) continue;
       const Json json = Json::parse(reply->body, nullptr, false);
@@ -101,8 +101,8 @@ class Session {
   // What is not heard is not needed: sessions that nobody reads end by themselves.
   static void tell(live::HttpClient& client, const char* method, const std::string& target) {
     // A connection that was kept may have been closed meanwhile.
-    if (!client.ask(method, target, "", kTimeout_s).ok()) {
-      static_cast<void>(client.ask(method, target, "", kTimeout_s));
+    if (!client.ask(method, target, "", kExecTimeout_s).ok()) {
+      static_cast<void>(client.ask(method, target, "", kExecTimeout_s));
     }
   }
 

@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 // At this size it completes a handful of flows per second; what is larger would only use memory.
-constexpr std::uint32_t kLargest = 16384;
+constexpr std::uint32_t kMostSimgridHosts = 16384;
 
 Error absent(std::string what, std::string hint = "") {
   return {ErrorKind::kUnsupported, std::move(what), std::move(hint)};
@@ -24,9 +24,9 @@ Error absent(std::string what, std::string hint = "") {
 double simgrid_deadline_s(const SimgridTask& task) { return 20 + 10 * task.seconds; }
 
 Result<LoadSpeed> measure_simgrid(const SimgridTask& task) {
-  if (std::max(task.hosts, task.flows) > kLargest) {
-    return absent(
-        fmt::format("not run above {} hosts or flows, where it does not get far", kLargest));
+  if (std::max(task.hosts, task.flows) > kMostSimgridHosts) {
+    return absent(fmt::format("not run above {} hosts or flows, where it does not get far",
+                              kMostSimgridHosts));
   }
   std::error_code failed;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);

@@ -13,14 +13,15 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::size_t kMost = 200'000;
+constexpr std::size_t kMostValues = 200'000;
 
 class GroupMisuse : public testing::TestWithParam<Medium> {};
 INSTANTIATE_TEST_SUITE_P(All, GroupMisuse, testing::ValuesIn(ways()),
                          [](const auto& p) { return name_of(p.param); });
 
 struct Buffers {
-  std::vector<float> in = std::vector<float>(4 * kMost, 1), out = std::vector<float>(4 * kMost);
+  std::vector<float> in = std::vector<float>(4 * kMostValues, 1),
+                     out = std::vector<float>(4 * kMostValues);
 };
 using Action = std::function<Group::WorkPtr(Group&, Buffers&)>;
 struct Misuse {
@@ -54,9 +55,9 @@ const Misuse kMisuses[] = {
     {"small counts differ", reduce_all(10, kF32, ReduceOp::kSum),
      reduce_all(11, kF32, ReduceOp::kSum)},
     {"counts differ so far that another schedule is chosen", reduce_all(10, kF32, ReduceOp::kSum),
-     reduce_all(kMost, kF32, ReduceOp::kSum)},
-    {"one rank has a small vector, the others a large one", reduce_all(kMost, kF32, ReduceOp::kSum),
-     reduce_all(10, kF32, ReduceOp::kSum)},
+     reduce_all(kMostValues, kF32, ReduceOp::kSum)},
+    {"one rank has a small vector, the others a large one",
+     reduce_all(kMostValues, kF32, ReduceOp::kSum), reduce_all(10, kF32, ReduceOp::kSum)},
     {"one rank has nothing", reduce_all(1000, kF32, ReduceOp::kSum),
      reduce_all(0, kF32, ReduceOp::kSum)},
     {"types of the same size differ", reduce_all(1000, kF32, ReduceOp::kSum),
@@ -65,8 +66,8 @@ const Misuse kMisuses[] = {
      reduce_all(500, DataType::kFloat64, ReduceOp::kSum)},
     {"reductions differ", reduce_all(1000, kF32, ReduceOp::kSum),
      reduce_all(1000, kF32, ReduceOp::kMax)},
-    {"sum and average differ", reduce_all(kMost, kF32, ReduceOp::kSum),
-     reduce_all(kMost, kF32, ReduceOp::kAverage)},
+    {"sum and average differ", reduce_all(kMostValues, kF32, ReduceOp::kSum),
+     reduce_all(kMostValues, kF32, ReduceOp::kAverage)},
     {"roots differ", broadcast(1000, 0), broadcast(1000, 1)},
     {"a root that does not exist", broadcast(1000, 0), broadcast(1000, 9)},
     {"a barrier meets a sum", kBarrier, reduce_all(1000, kF32, ReduceOp::kSum)},
@@ -113,7 +114,7 @@ TEST_P(GroupMisuse, AMismatchIsToldInWords) {
 
 TEST_P(GroupMisuse, ARankThatNeverCallsIsNamedAtTheDeadline) {
   for (const int ranks : {2, 4, 5}) {
-    for (const std::uint64_t count : {std::uint64_t{10}, std::uint64_t{kMost}}) {
+    for (const std::uint64_t count : {std::uint64_t{10}, std::uint64_t{kMostValues}}) {
       Ranks world(ranks, GetParam());
       world.base.deadline_s = 0.2 * time_factor();
       world.start();

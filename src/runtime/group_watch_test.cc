@@ -17,7 +17,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr int kRanks = 4;
+constexpr int kWatchedRanks = 4;
 
 class GroupWatchTest : public testing::Test {
  protected:
@@ -34,14 +34,14 @@ class GroupWatchTest : public testing::Test {
     const auto server = StoreServer::start("127.0.0.1:0", *secret);
     ASSERT_TRUE(server.ok()) << server.error().what;
     std::vector<std::thread> threads;
-    std::atomic<int> left = kRanks;
-    for (int rank = 0; rank < kRanks; ++rank) {
+    std::atomic<int> left = kWatchedRanks;
+    for (int rank = 0; rank < kWatchedRanks; ++rank) {
       threads.emplace_back([&, options, rank]() mutable {
         options.store = fmt::format("127.0.0.1:{}", (*server)->port());
         options.secret = *secret;
         options.rank = rank;
         options.member = static_cast<std::uint32_t>(rank);
-        options.ranks = kRanks;
+        options.ranks = kWatchedRanks;
         auto group = Group::start(options);
         EXPECT_TRUE(group.ok()) << (group.ok() ? "" : group.error().what);
         if (group.ok()) body(**group, rank);
@@ -61,7 +61,7 @@ TEST_F(GroupWatchTest, ASlowedRankIsNamedByAllRanksAtTheSameStep) {
   constexpr int kBefore = 12, kMost = 100, kVictim = 2;
   for (const double factor : {1.5, 4.0}) {
     for (const bool marked : {true, false}) {
-      int steps[kRanks] = {};
+      int steps[kWatchedRanks] = {};
       in_ranks({}, [&](Group& group, int rank) {
         std::vector<SlowRank> found;
         float value = 1;
@@ -117,9 +117,9 @@ TEST_F(GroupWatchTest, AHungRankIsNamedAndAllStacksAreSaved) {
         status.error().what,
         "all-reduce of 1 float32 (max) did not end before its deadline; rank 3 has not entered "
         "all-reduce number 6 of stream 0; it last entered number 5");
-    if (++failed == kRanks - 1) over.set_value();
+    if (++failed == kWatchedRanks - 1) over.set_value();
   });
-  for (int rank = 0; rank < kRanks; ++rank) {
+  for (int rank = 0; rank < kWatchedRanks; ++rank) {
     const auto text = read_file(fmt::format("{}/stacks-rank{}.txt", folder_, rank), 1 << 20);
     ASSERT_TRUE(text.ok()) << text.error().what;
     EXPECT_NE(text->find("thread "), std::string::npos) << *text;

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using testing::HasSubstr;
 
 constexpr const char* kSteadyScript =
@@ -28,7 +28,7 @@ TEST(Budget, JobsOfWhoHasSpentItAreHeldUntilThereIsMore) {
   const std::string second = up.submit("second", "true");
   ASSERT_TRUE(up.comes_to(first, "running"));
   ASSERT_TRUE(up.comes_to(second, "held"));
-  const json view = up.ask("GET", "/v1/jobs/" + second);
+  const Json view = up.ask("GET", "/v1/jobs/" + second);
   EXPECT_THAT(view.at("why").get<std::string>(), HasSubstr("budget of "));
   EXPECT_THAT(up.weft("explain second").out, HasSubstr("of 0.0005 device hours spent"));
   EXPECT_EQ(up.state(first), "running") << "what runs goes on";

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using testing::HasSubstr;
 
 TEST(Daemon, RunsAJobToItsEndAndShowsIt) {
@@ -25,7 +25,7 @@ TEST(Daemon, RunsAJobToItsEndAndShowsIt) {
   EXPECT_THAT(up.weft("events").out, HasSubstr("hello finished"));
   EXPECT_THAT(up.weft("nodes").out, HasSubstr("in service"));
   const CommandResult status = up.weft("status " + job.substr(0, 8) + " --json");
-  EXPECT_EQ(json::parse(status.out).at("spec").at("name"), "hello");
+  EXPECT_EQ(Json::parse(status.out).at("spec").at("name"), "hello");
 }
 
 TEST(Daemon, RanksOfTwoNodesStartTogether) {
@@ -75,7 +75,7 @@ TEST(Daemon, JobsOutliveIt) {
   EXPECT_EQ(std::count(pids.begin(), pids.end(), '\n'), 1) << "it ran once: " << pids;
   const CommandResult replayed = up.weft("replay --json");
   EXPECT_EQ(replayed.code, 0) << replayed.out << replayed.err;
-  EXPECT_EQ(json::parse(replayed.out).at("terms"), 2);
+  EXPECT_EQ(Json::parse(replayed.out).at("terms"), 2);
   // Agents that an earlier daemon started end, too, when the cluster goes down.
   std::vector<pid_t> agents;
   for (const char* node : {"node-0", "node-1"}) {
@@ -139,7 +139,7 @@ TEST(Daemon, AResumedOldControllerCanDoNothing) {
 
 TEST(Daemon, WrongRequestsAreRefusedAndChangeNothing) {
   Up up;
-  const json before = up.ask("GET", "/v1/status").at("jobs");
+  const Json before = up.ask("GET", "/v1/status").at("jobs");
   struct Case {
     const char *method, *target, *body;
     int status;

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -249,7 +249,7 @@ TEST(ExecOverTheNetwork, IsRefusedToOthers) {
   EXPECT_EQ(ask(other, "POST", "/v1/jobs/long/exec", body).status, 403);
   const live::HttpReply made = ask(admin, "POST", "/v1/jobs/long/exec", body);
   ASSERT_EQ(made.status, 201) << made.body;
-  const std::string path = "/v1/execs/" + json::parse(made.body).at("id").get<std::string>();
+  const std::string path = "/v1/execs/" + Json::parse(made.body).at("id").get<std::string>();
   const std::string third = up.token("third", "--user daemon");
   EXPECT_EQ(ask(third, "GET", path + "/output").status, 403);
   EXPECT_EQ(ask(third, "POST", path + "/input?offset=0", "rm -rf").status, 403);
@@ -257,9 +257,9 @@ TEST(ExecOverTheNetwork, IsRefusedToOthers) {
   EXPECT_EQ(ask(admin, "POST", path + "/input?offset=0&last=1", "hi").status, 200);
   std::string said;
   EXPECT_TRUE(wait_until([&] {
-    const json part = json::parse(ask(admin, "GET", path + "/output?after=0").body);
+    const Json part = Json::parse(ask(admin, "GET", path + "/output?after=0").body);
     said.clear();
-    for (const json& piece : part.at("parts"))
+    for (const Json& piece : part.at("parts"))
       said += *from_base64(piece.at("data").get<std::string>());
     return part.at("ended").get<bool>();
   }));

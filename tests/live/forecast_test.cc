@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using testing::HasSubstr;
 
 class ForecastVerbs : public testing::Test {
@@ -42,10 +42,10 @@ class ForecastVerbs : public testing::Test {
   CommandResult weft(const std::string& words) {
     return run_weft(scratch_, words + " --store " + store());
   }
-  json asked(const std::string& words) {
+  Json asked(const std::string& words) {
     const CommandResult result = weft(words + " --json");
     EXPECT_EQ(result.code, 0) << words << ": " << result.err;
-    return json::parse(result.out, nullptr, false);
+    return Json::parse(result.out, nullptr, false);
   }
   void submit(const std::string& name, int devices, const std::string& run, const char* time) {
     const std::string file = scratch_.write(
@@ -71,7 +71,7 @@ TEST_F(ForecastVerbs, LookAheadAndBack) {
   submit("waits", 1, "sleep 1000", "10min");
   submit("behind", 2, "sleep 1000", "5min");
 
-  const json waits = asked("explain waits");
+  const Json waits = asked("explain waits");
   EXPECT_EQ(waits["state"], "queued");
   EXPECT_EQ(waits["policy"], "backfill");
   EXPECT_THAT(waits["why"].get<std::string>(), HasSubstr("device"));
@@ -85,7 +85,7 @@ TEST_F(ForecastVerbs, LookAheadAndBack) {
   EXPECT_THAT(weft("explain waits").out, HasSubstr("why it waits"));
   EXPECT_EQ(weft("explain nobody").code, 1);
 
-  const json dry = asked("policy set srtf --dry-run");
+  const Json dry = asked("policy set srtf --dry-run");
   ASSERT_EQ(dry["stopped"].size(), 1u) << dry;
   EXPECT_EQ(dry["stopped"][0]["name"], "runs");
   EXPECT_EQ(asked("status")["policy"], "backfill");
@@ -98,7 +98,7 @@ TEST_F(ForecastVerbs, LookAheadAndBack) {
   EXPECT_EQ(asked("status")["policy"], "srtf") << "the policy in force outlives the daemon";
   EXPECT_EQ(weft("replay").code, 0);
 
-  const json runs = asked("whatif --policy fifo");
+  const Json runs = asked("whatif --policy fifo");
   EXPECT_EQ(runs["runs"].size(), 2u) << runs;
   EXPECT_THAT(weft("whatif --policy fifo --since 1h").out, HasSubstr("4 jobs"));
   const std::string trace = scratch_.path("exported.yaml");

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using testing::HasSubstr;
 
 constexpr double kGraceS = 10;
@@ -90,7 +90,7 @@ TEST_F(Freeze, AJobGoesOnInTheSameProcessWhereItWas) {
   EXPECT_TRUE(up_.comes_to(job, "running"));
   EXPECT_TRUE(counts_on());
   expect_one_count();
-  const json view = up_.ask("GET", "/v1/jobs/" + job);
+  const Json view = up_.ask("GET", "/v1/jobs/" + job);
   EXPECT_GE(view["epoch"], 2);
   EXPECT_THAT(up_.weft("events").out, HasSubstr("low frozen on "));
   // Again, also by another daemon.
@@ -142,7 +142,7 @@ TEST_F(Freeze, RanksThatDieWhileFrozenStartAnew) {
   // Its keeper dies, and the agent sweeps what is left.
   const std::string name = up_.ask("GET", "/v1/nodes")["nodes"][0]["node"];
   const std::string claim = slurp(up_.store() + "/nodes/" + name + "/claims/" + job + ".1.0");
-  const json keeper = json::parse(claim, nullptr, false);
+  const Json keeper = Json::parse(claim, nullptr, false);
   ASSERT_TRUE(keeper.is_object()) << claim;
   kill(keeper.at("keeper").get<pid_t>(), SIGKILL);
   EXPECT_TRUE(wait_until([&] { return !lives(process); }));

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 enum class From { kOwner, kNobody, kUser, kOperator, kAdmin };
 
@@ -214,10 +214,10 @@ std::vector<Hostile> nobody_and_forged() {
 }
 
 // What must not change.
-json picture(Up& up) {
-  const json answer = up.ask("GET", "/v1/nodes");
-  json nodes = json::array();
-  for (const json& node : answer.at("nodes")) {
+Json picture(Up& up) {
+  const Json answer = up.ask("GET", "/v1/nodes");
+  Json nodes = Json::array();
+  for (const Json& node : answer.at("nodes")) {
     nodes.push_back({node.at("node"), node.at("drained"), node.at("in_service")});
   }
   return {{"jobs", up.ask("GET", "/v1/jobs?all=1").at("jobs")},
@@ -248,7 +248,7 @@ TEST(HostileRequests, AreRefusedAndChangeNothing) {
   tokens[From::kOperator] = token("operator");
   tokens[From::kAdmin] = token("admin");
   const std::string admin_id = tokens[From::kAdmin].substr(5, 12);
-  const json before = picture(up);
+  const Json before = picture(up);
 
   std::vector<Hostile> all;
   for (const auto& some :

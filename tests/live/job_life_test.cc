@@ -27,7 +27,7 @@ TEST(JobLife, ADaemonThatGoesDownStopsJobsByTheirCheckpointSignals) {
   EXPECT_EQ(replayed.code, 0) << replayed.out << replayed.err;
 }
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using testing::HasSubstr;
 
 // A program that tells its agent a line every tenth of a second: the text of the file `says`.
@@ -102,7 +102,7 @@ TEST(JobLife, AHungJobIsFoundAndStartedAgain) {
       up.submit("stuck", "python3 " + teller(up.scratch) + " says",
                 "hang: {factor: 3, at_least: 3s, action: restart}\nretries: {backoff: 100ms}\n");
   ASSERT_TRUE(wait_until([&] { return up.ask("GET", "/v1/jobs/" + job)["step"] > 10; }));
-  const json nodes = up.ask("GET", "/v1/jobs/" + job)["nodes"];
+  const Json nodes = up.ask("GET", "/v1/jobs/" + job)["nodes"];
   up.scratch.write("says", "hang");
   EXPECT_TRUE(wait_until([&] {
     return up.ask("GET", "/v1/jobs/" + job)["remark"].get<std::string>().find("hung: ") == 0;

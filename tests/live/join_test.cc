@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 class Join : public testing::Test {
  protected:
@@ -28,7 +28,7 @@ class Join : public testing::Test {
     return {{"WEFT_URL", up_.url()}, {"WEFT_TOKEN_FILE", token_file}};
   }
   bool connected() {
-    const json nodes = up_.ask("GET", "/v1/nodes");
+    const Json nodes = up_.ask("GET", "/v1/nodes");
     return nodes.is_object() && nodes.contains("nodes") && nodes["nodes"][0]["connected"];
   }
   // Runs until the test has seen enough of it.

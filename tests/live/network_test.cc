@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -69,7 +69,7 @@ TEST(Network, VerbsAskWithATokenFromElsewhere) {
   const std::string user = up.token("user", "");
   const std::string gone = up.token("gone", "");
   ASSERT_THAT(up.url(), HasSubstr("http://127.0.0.1:"));
-  const json tokens = json::parse(up.weft("token list --json").out).at("tokens");
+  const Json tokens = Json::parse(up.weft("token list --json").out).at("tokens");
   ASSERT_EQ(tokens.size(), 2u);
   EXPECT_EQ(up.weft("token revoke " + tokens[1].at("id").get<std::string>()).code, 0);
   EXPECT_EQ(up.weft("token revoke " + tokens[1].at("id").get<std::string>()).code, 1);

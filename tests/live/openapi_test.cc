@@ -12,10 +12,10 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-json openapi() {
-  return json::parse(slurp(std::string(WEFT_FIXTURES) + "/../../share/weft/openapi.json"));
+Json openapi() {
+  return Json::parse(slurp(std::string(WEFT_FIXTURES) + "/../../share/weft/openapi.json"));
 }
 
 std::string lower(std::string text) {
@@ -25,7 +25,7 @@ std::string lower(std::string text) {
 }
 
 TEST(OpenApi, DescribesEveryRouteAndNoOther) {
-  const json document = openapi();
+  const Json document = openapi();
   std::set<std::string> described;
   for (const auto& [path, methods] : document.at("paths").items()) {
     for (const auto& [method, ignored] : methods.items()) described.insert(method + " " + path);
@@ -35,11 +35,11 @@ TEST(OpenApi, DescribesEveryRouteAndNoOther) {
     const std::string name = lower(route.method) + " " + route.pattern;
     SCOPED_TRACE(name);
     ASSERT_EQ(described.erase(name), 1u) << "it is not in share/weft/openapi.json";
-    const json& operation = document.at("paths").at(route.pattern).at(lower(route.method));
+    const Json& operation = document.at("paths").at(route.pattern).at(lower(route.method));
     EXPECT_EQ(operation.at("x-weft-need"), kNeeds[static_cast<int>(route.need)]);
     EXPECT_EQ(operation.contains("requestBody"), route.most_body > 0);
     std::set<std::string> parameters;
-    for (const json& parameter : operation.value("parameters", json::array())) {
+    for (const Json& parameter : operation.value("parameters", Json::array())) {
       if (parameter.at("in") == "query") parameters.insert(parameter.at("name"));
     }
     for (const live::QueryField& field : route.query) {
@@ -55,17 +55,17 @@ class Answers {
   explicit Answers(Up& up) : up_(up), check_(document_) {}
 
   // Asks, and holds the answer against the schema that the file has for its status.
-  json expect(int status, const std::string& method, const std::string& pattern,
+  Json expect(int status, const std::string& method, const std::string& pattern,
               const std::string& target, const std::string& body = "") {
     SCOPED_TRACE(method + " " + target);
-    const json answer = up_.ask(method, target, body);
+    const Json answer = up_.ask(method, target, body);
     EXPECT_EQ(up_.status, status) << answer;
     const std::string pointer =
         "/paths/" + escaped(pattern) + "/" + lower(method) + "/responses/" + std::to_string(status);
-    const json::json_pointer response(pointer);
+    const Json::json_pointer response(pointer);
     EXPECT_TRUE(document_.contains(response)) << pointer;
     if (!document_.contains(response)) return answer;
-    const json& content = document_.at(response).at("content");
+    const Json& content = document_.at(response).at("content");
     if (content.contains("application/json")) {
       EXPECT_TRUE(check_.admits_as(pointer + "/content/application~1json/schema", answer))
           << answer;
@@ -82,13 +82,13 @@ class Answers {
     return out;
   }
   Up& up_;
-  const json document_ = openapi();
+  const Json document_ = openapi();
   live::SchemaCheck check_;
 };
 
 // Of a command beside the running job `one`.
 void ask_execs(Answers& answers) {
-  const json exec = answers.expect(201, "POST", "/v1/jobs/{job}/exec", "/v1/jobs/one/exec",
+  const Json exec = answers.expect(201, "POST", "/v1/jobs/{job}/exec", "/v1/jobs/one/exec",
                                    R"({"command": ["cat"], "tty": {"rows": 5}})");
   const std::string of_exec = "/v1/execs/" + exec.at("id").get<std::string>();
   answers.expect(200, "POST", "/v1/execs/{id}/input", of_exec + "/input?offset=0&last=1", "a");
@@ -126,7 +126,7 @@ TEST(OpenApi, AnswersAreAsItSays) {
     answers.expect(200, "POST", std::string("/v1/nodes/{node}/") + verb,
                    std::string("/v1/nodes/node-1/") + verb);
   }
-  const json reserved = answers.expect(200, "POST", "/v1/nodes/{node}/reserve",
+  const Json reserved = answers.expect(200, "POST", "/v1/nodes/{node}/reserve",
                                        "/v1/nodes/node-0/reserve?from=1h&to=2h");
   ASSERT_TRUE(
       wait_until([&] { return !up.ask("GET", "/v1/nodes")["nodes"][0]["reservations"].empty(); }));
@@ -141,7 +141,7 @@ TEST(OpenApi, AnswersAreAsItSays) {
   answers.expect(201, "POST", "/v1/notes", "/v1/notes", R"({"name": "a", "text": "b"})");
   answers.expect(200, "GET", "/v1/status", "/v1/status");
   answers.expect(200, "GET", "/metrics", "/metrics");
-  const json made = answers.expect(201, "POST", "/v1/tokens", "/v1/tokens", R"({"lasts_s": 60})");
+  const Json made = answers.expect(201, "POST", "/v1/tokens", "/v1/tokens", R"({"lasts_s": 60})");
   answers.expect(200, "GET", "/v1/tokens", "/v1/tokens");
   answers.expect(200, "DELETE", "/v1/tokens/{id}",
                  "/v1/tokens/" + made.at("id").get<std::string>());

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -22,14 +22,14 @@ constexpr const char* kSteadyWithPids =
     "while :; do sleep 0.05; done";
 constexpr double kRoundS = 1;  // of policies that decide in rounds
 
-struct Case {
+struct RestartCase {
   const char* what;
   const char* policy;  // a name, or a composition
   const char* quotas;  // a file's text, or nothing
   const char* jobs;    // what a and b have beyond their commands
 };
 
-const Case kCases[] = {
+const RestartCase kCases[] = {
     {"sizes chosen by goodput", "name: quick\nallocate: {part: choose, value: sia, round: 1}\n", "",
      "min_workers: 1\nmax_workers: 2\n"},
     {"sizes in one pool", "name: quick\nallocate: {part: choose, value: pollux, round: 1}\n", "",
@@ -39,9 +39,9 @@ const Case kCases[] = {
      "num_nodes: 2\nqueue: one\n"},
 };
 
-class Restart : public testing::TestWithParam<Case> {
+class Restart : public testing::TestWithParam<RestartCase> {
  protected:
-  static std::vector<std::string> options(Scratch& files, const Case& c) {
+  static std::vector<std::string> options(Scratch& files, const RestartCase& c) {
     std::string policy = c.policy;
     if (policy.find('\n') != std::string::npos) policy = files.write("policy.yaml", policy);
     std::vector<std::string> words = {"--policy", policy};
@@ -55,8 +55,8 @@ class Restart : public testing::TestWithParam<Case> {
 // By job: the epoch of its run and the devices that it holds.
 std::map<std::string, std::pair<int, int>> holdings(Up& up) {
   std::map<std::string, std::pair<int, int>> all;
-  const json answer = up.ask("GET", "/v1/jobs");
-  for (const json& job : answer.at("jobs")) {
+  const Json answer = up.ask("GET", "/v1/jobs");
+  for (const Json& job : answer.at("jobs")) {
     all[job.at("name")] = {job.at("epoch"), job.at("devices")};
   }
   return all;
@@ -65,7 +65,7 @@ std::map<std::string, std::pair<int, int>> holdings(Up& up) {
 bool passes(Up& up, double seconds) {
   const double from = up.ask("GET", "/v1/jobs").at("now_s");
   return wait_until([&] {
-    const json answer = up.ask("GET", "/v1/jobs");
+    const Json answer = up.ask("GET", "/v1/jobs");
     return answer.is_object() && answer.at("now_s").get<double>() > from + seconds;
   });
 }
@@ -89,7 +89,7 @@ bool settles(Up& up) {
 }
 
 TEST_P(Restart, LeavesEverythingThatRunsWhereItIs) {
-  const Case& c = GetParam();
+  const RestartCase& c = GetParam();
   Scratch files;
   Up up(options(files, c));
   up.submit("a", kSteadyWithPids, c.jobs);
@@ -110,7 +110,7 @@ TEST_P(Restart, LeavesEverythingThatRunsWhereItIs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, Restart, testing::ValuesIn(kCases),
-                         [](const testing::TestParamInfo<Case>& chosen) {
+                         [](const testing::TestParamInfo<RestartCase>& chosen) {
                            std::string name = chosen.param.what;
                            std::replace(name.begin(), name.end(), ' ', '_');
                            return name;
@@ -138,7 +138,7 @@ TEST(RestartNodes, ANodeWhoseAgentStaysAwayTakesNoNewWork) {
 // Agents are not silent because the daemon did not listen.
 TEST(RestartNodes, ADaemonThatWasHeldUpStopsNothing) {
   Scratch files;
-  const Case& c = kCases[0];
+  const RestartCase& c = kCases[0];
   Up up({"--policy", files.write("policy.yaml", c.policy)});
   up.submit("a", kSteadyWithPids, c.jobs);
   up.submit("b", kSteadyWithPids, c.jobs);

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using testing::HasSubstr;
 
 TEST(Verbs, UsageAddsUpWhatJobsHeld) {
@@ -17,7 +17,7 @@ TEST(Verbs, UsageAddsUpWhatJobsHeld) {
   ASSERT_TRUE(up.comes_to(up.submit("used", "sleep 1"), "finished"));
   const CommandResult result = up.weft("usage --since 1h --json");
   ASSERT_EQ(result.code, 0) << result.err;
-  const json usage = json::parse(result.out);
+  const Json usage = Json::parse(result.out);
   ASSERT_EQ(usage.at("jobs").size(), 1u);
   const double hours = usage["jobs"][0].at("device_hours");
   EXPECT_GT(hours * 3600, 0.9) << "one device for a second";
@@ -31,7 +31,7 @@ TEST(Verbs, UsageAddsUpWhatJobsHeld) {
   EXPECT_THAT(over.out, HasSubstr(user + " is over budget"));
   EXPECT_EQ(up.weft("usage --budget nonsense").code, 2);
   EXPECT_EQ(up.weft("usage --since soon").code, 2);
-  EXPECT_TRUE(json::parse(up.weft("usage --user nobody-else --json").out).at("jobs").empty());
+  EXPECT_TRUE(Json::parse(up.weft("usage --user nobody-else --json").out).at("jobs").empty());
 }
 
 TEST(Verbs, TopShowsNodesAndJobs) {
@@ -42,7 +42,7 @@ TEST(Verbs, TopShowsNodesAndJobs) {
   EXPECT_THAT(top.out, HasSubstr("1 of 4 devices held"));
   EXPECT_THAT(top.out, HasSubstr("node-1"));
   EXPECT_THAT(top.out, HasSubstr("long"));
-  EXPECT_EQ(json::parse(up.weft("top --once --json").out).at("jobs").size(), 1u);
+  EXPECT_EQ(Json::parse(up.weft("top --once --json").out).at("jobs").size(), 1u);
 }
 
 TEST(Verbs, AStoreIsRestoredFromItsBackup) {
@@ -51,18 +51,18 @@ TEST(Verbs, AStoreIsRestoredFromItsBackup) {
   const std::string copy = up.scratch.path("copy"), fresh = up.scratch.path("fresh");
   const CommandResult made = up.weft("backup " + copy + " --json");
   ASSERT_EQ(made.code, 0) << made.err;
-  EXPECT_GT(json::parse(made.out).at("records"), 5);
+  EXPECT_GT(Json::parse(made.out).at("records"), 5);
   EXPECT_EQ(up.weft("backup " + copy).code, 2) << "nothing is overwritten";
   EXPECT_EQ(up.weft("restore " + copy).code, 2) << "nor a store that is in use";
   up.submit("after", "true");
-  const json then = up.ask("GET", "/v1/jobs?all=1");
+  const Json then = up.ask("GET", "/v1/jobs?all=1");
   ASSERT_EQ(run_weft(up.scratch, "restore " + copy + " --store " + fresh).code, 0);
   const CommandResult replayed = run_weft(up.scratch, "replay --store " + fresh);
   EXPECT_EQ(replayed.code, 0) << replayed.out << replayed.err;
   EXPECT_EQ(up.weft("down").code, 0);
   up.use_store("fresh");
   up.start();
-  const json now = up.ask("GET", "/v1/jobs?all=1");
+  const Json now = up.ask("GET", "/v1/jobs?all=1");
   ASSERT_EQ(now.at("jobs").size(), 1u);
   EXPECT_EQ(now["jobs"][0], then["jobs"][0]);
   EXPECT_TRUE(up.comes_to(up.submit("again", "true"), "finished")) << "it works on";

@@ -7,11 +7,11 @@
 namespace weft::live {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 const std::string kId(32, 'a');
 
-json order() {
+Json order() {
   return {{"op", "exec"}, {"id", kId}, {"uuid", "u-1"},
           {"epoch", 3},   {"rank", 1}, {"command", {"ls", "-l"}}};
 }
@@ -35,11 +35,11 @@ TEST(ExecMessages, AnOrderComesBackAsItWas) {
 
 TEST(ExecMessages, WrongOrdersAreRefused) {
   ASSERT_TRUE(read_exec_order(order()).ok());
-  const json none;
+  const Json none;
   struct Row {
     const char* what;
     const char* field;
-    json value;
+    Json value;
   };
   const Row rows[] = {
       {"no id", "id", none},
@@ -52,7 +52,7 @@ TEST(ExecMessages, WrongOrdersAreRefused) {
       {"a run that leaves its folder", "uuid", "../x"},
       {"no command", "command", none},
       {"a command that is a text", "command", "ls"},
-      {"a command without words", "command", json::array()},
+      {"a command without words", "command", Json::array()},
       {"a command without a name", "command", {""}},
       {"a word that is a number", "command", {"ls", 3}},
       {"a word with a zero byte", "command", {std::string("a\0b", 3)}},
@@ -67,11 +67,11 @@ TEST(ExecMessages, WrongOrdersAreRefused) {
       {"a terminal of a kind with a slash", "tty", {{"term", "../x"}}},
   };
   for (const Row& row : rows) {
-    json message = order();
+    Json message = order();
     message[row.field] = row.value;
     EXPECT_FALSE(read_exec_order(message).ok()) << row.what;
   }
-  EXPECT_FALSE(read_exec_order(json::array()).ok());
+  EXPECT_FALSE(read_exec_order(Json::array()).ok());
 }
 
 TEST(ExecMessages, WordsOfTheControllerAreRead) {
@@ -85,11 +85,11 @@ TEST(ExecMessages, WordsOfTheControllerAreRead) {
   struct Row {
     const char* what;
     const char* op;
-    json message;
+    Json message;
   };
   const Row rows[] = {
-      {"no id", "exec_end", json::object()},
-      {"a list", "exec_end", json::array()},
+      {"no id", "exec_end", Json::object()},
+      {"a list", "exec_end", Json::array()},
       {"an op that is not there", "exec_dance", {{"id", kId}}},
       {"input that is no base64", "exec_input", {{"id", kId}, {"data", "%%%%"}}},
       {"input that is a number", "exec_input", {{"id", kId}, {"data", 3}}},
@@ -117,10 +117,10 @@ TEST(ExecMessages, NewsOfAgentsAreRead) {
   struct Row {
     const char* what;
     const char* op;
-    json message;
+    Json message;
   };
   const Row rows[] = {
-      {"no id", "exec_began", json::object()},
+      {"no id", "exec_began", Json::object()},
       {"an op that is not there", "exec_danced", {{"id", kId}}},
       {"output of no stream", "exec_output", {{"id", kId}, {"data", ""}}},
       {"output of a third stream", "exec_output", {{"id", kId}, {"stream", 3}, {"data", ""}}},
@@ -128,7 +128,7 @@ TEST(ExecMessages, NewsOfAgentsAreRead) {
       {"less than nothing taken", "exec_took", {{"id", kId}, {"took", -3}}},
       {"a code that is none", "exec_ended", {{"id", kId}, {"code", 256}}},
       {"a signal that is none", "exec_ended", {{"id", kId}, {"signal", 500}}},
-      {"a reason that is a list", "exec_ended", {{"id", kId}, {"why", json::array()}}},
+      {"a reason that is a list", "exec_ended", {{"id", kId}, {"why", Json::array()}}},
   };
   for (const Row& row : rows) EXPECT_FALSE(read_exec_news(row.op, row.message).ok()) << row.what;
 }

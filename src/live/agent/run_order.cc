@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kMostEpoch = std::int64_t{1} << 53;
-constexpr std::int64_t kMostRanks = 100'000;
+constexpr std::int64_t kMostOrderRanks = 100'000;
 constexpr std::size_t kMostUuidBytes = 64;
 constexpr double kMostSeconds = 30 * 86400.0;
 constexpr std::size_t kMostGroupBytes = 128;
@@ -46,8 +46,8 @@ std::vector<int> read_indices(JsonFields& fields, const char* name) {
 RankShare read_rank(const Json& object, std::string& wrong) {
   JsonFields fields(object);
   RankShare rank;
-  rank.rank = static_cast<int>(fields.whole("rank", 0, kMostRanks, -1));
-  rank.local = static_cast<int>(fields.whole("local", 0, kMostRanks, 0));
+  rank.rank = static_cast<int>(fields.whole("rank", 0, kMostOrderRanks, -1));
+  rank.local = static_cast<int>(fields.whole("local", 0, kMostOrderRanks, 0));
   rank.devices = read_indices(fields, "devices");
   rank.milli = static_cast<int>(fields.whole("milli", 1, 1000, 1000));
   rank.memory = fields.whole("memory", 0, std::int64_t{1} << 60, 0);
@@ -155,7 +155,7 @@ Result<RunKey> parse_run_key(const std::string& text) {
 Result<std::vector<RankShare>> read_ranks(const Json& message) {
   const auto list = message.find("ranks");
   if (list == message.end() || !list->is_array() || list->empty() ||
-      list->size() > static_cast<std::size_t>(kMostRanks)) {
+      list->size() > static_cast<std::size_t>(kMostOrderRanks)) {
     return Error{ErrorKind::kInvalidInput, "ranks must be a list that is not empty", ""};
   }
   std::vector<RankShare> ranks;

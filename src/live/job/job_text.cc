@@ -24,14 +24,14 @@ struct Unit {
   double per_second;  // divided by, so that 5ms is the double nearest to 5e-3
   double seconds;
 };
-constexpr std::array<Unit, 8> kUnits = {{{"d", 1, 86'400},
-                                         {"h", 1, 3600},
-                                         {"min", 1, 60},
-                                         {"m", 1, 60},
-                                         {"s", 1, 1},
-                                         {"ms", 1e3, 1},
-                                         {"us", 1e6, 1},
-                                         {"ns", 1e9, 1}}};
+constexpr std::array<Unit, 8> kDurationUnits = {{{"d", 1, 86'400},
+                                                 {"h", 1, 3600},
+                                                 {"min", 1, 60},
+                                                 {"m", 1, 60},
+                                                 {"s", 1, 1},
+                                                 {"ms", 1e3, 1},
+                                                 {"us", 1e6, 1},
+                                                 {"ns", 1e9, 1}}};
 
 // Reads exactly `digits` digits at the front.
 std::optional<int> take_digits(std::string_view& text, std::size_t digits) {
@@ -118,10 +118,12 @@ std::optional<Seconds> parse_duration(std::string_view text) {
     text = trimmed(text.substr(end));
     end = 0;
     while (end < text.size() && is_letter(text[end])) ++end;
-    const auto unit = std::find_if(kUnits.begin() + static_cast<long>(next_unit), kUnits.end(),
-                                   [&](const Unit& u) { return u.name == text.substr(0, end); });
-    if (unit == kUnits.end()) return std::nullopt;
-    next_unit = static_cast<std::size_t>(unit - kUnits.begin()) + (unit->name == "min" ? 2 : 1);
+    const auto unit =
+        std::find_if(kDurationUnits.begin() + static_cast<long>(next_unit), kDurationUnits.end(),
+                     [&](const Unit& u) { return u.name == text.substr(0, end); });
+    if (unit == kDurationUnits.end()) return std::nullopt;
+    next_unit =
+        static_cast<std::size_t>(unit - kDurationUnits.begin()) + (unit->name == "min" ? 2 : 1);
     sum += *value / unit->per_second * unit->seconds;
     text = trimmed(text.substr(end));
   }

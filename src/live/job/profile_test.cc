@@ -9,7 +9,7 @@
 namespace weft::live {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 Submission submitted(const JobSpec& job) {
   static const Cluster cluster = *parse_cluster_shorthand("4x2");
@@ -29,7 +29,7 @@ TEST(Profile, MeasuredRatesTakeThePlaceOfBeliefs) {
   const JobSpec job = tuned_job();
   Submission submission = submitted(job);
   ASSERT_EQ(submission.menu->configurations.size(), 3u);
-  const auto profile = profile_from_json(json::parse(R"({"work": 120, "rows": [
+  const auto profile = profile_from_json(Json::parse(R"({"work": 120, "rows": [
       {"workers": 2, "codec": "none", "sync": "bsp", "rate": 6, "scattered_rate": 2,
        "compute_s": 0.5, "bytes_per_step": 1000},
       {"workers": 2, "codec": "int8", "sync": "bsp", "rate": 5, "scattered_rate": 4}]})"));
@@ -49,7 +49,7 @@ TEST(Profile, MeasuredRatesTakeThePlaceOfBeliefs) {
 TEST(Profile, WhatIsAskedForMustBeMeasured) {
   const JobSpec job = tuned_job();
   Submission submission = submitted(job);
-  const auto profile = profile_from_json(json::parse(
+  const auto profile = profile_from_json(Json::parse(
       R"({"work": 1, "rows": [{"workers": 2, "codec": "int8", "sync": "bsp", "rate": 5}]})"));
   ASSERT_TRUE(profile.ok());
   const Status applied = apply_profile(*profile, job, submission);
@@ -65,7 +65,7 @@ TEST(Profile, WrongOnesAreRefused) {
         R"({"work": 1, "rows": [{"rate": -1}]})",
         R"({"work": 1, "rows": [{"rate": 1, "workers": 0}]})",
         R"({"work": 1, "rows": [{"rate": 1, "codec": 3}]})", R"({"work": 1, "rows": [7]})"}) {
-    EXPECT_FALSE(profile_from_json(json::parse(text)).ok()) << text;
+    EXPECT_FALSE(profile_from_json(Json::parse(text)).ok()) << text;
   }
 }
 

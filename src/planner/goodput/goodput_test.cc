@@ -61,12 +61,12 @@ TEST(Interval, ADelayMustNotOverlapTheNextCheckpoint) {
   EXPECT_LT(goodput_of(c, 60), goodput_of(c, best_interval(c)) + 1e-12);
 }
 
-struct Row {
+struct GoodputRow {
   const char* sentence;
   GoodputCase c;
 };
 
-std::vector<Row> cases() {
+std::vector<GoodputRow> cases() {
   GoodputCase few = llama3();
   few.spares = 2;
   few.repair_s = 4 * kHour;
@@ -93,7 +93,7 @@ std::vector<Row> cases() {
 }
 
 TEST(Goodput, ClosedFormsAndSimulationAgreeWithinOnePerCent) {
-  for (const Row& row : cases()) {
+  for (const GoodputRow& row : cases()) {
     for (const RecoveryInfo& info : recoveries()) {
       SCOPED_TRACE(std::string(row.sentence) + ", " + std::string(info.name));
       ASSERT_TRUE(check_case(row.c, info.policy).ok());

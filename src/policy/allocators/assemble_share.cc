@@ -8,14 +8,14 @@ namespace weft {
 namespace {
 
 using Assembled = Result<std::unique_ptr<Policy>>;
-using Objective = TimeShareOptions::Objective;
+using ShareObjective = TimeShareOptions::Objective;
 using Pairs = TimeShareOptions::Pairs;
 
-const std::map<std::string, Objective>& objectives() {
-  static const std::map<std::string, Objective> all = {
-      {"max-min", Objective::kMaxMin},    {"finish-time", Objective::kFinishTime},
-      {"makespan", Objective::kMakespan}, {"throughput", Objective::kThroughput},
-      {"cost", Objective::kCost},         {"isolated", Objective::kIsolated}};
+const std::map<std::string, ShareObjective>& objectives() {
+  static const std::map<std::string, ShareObjective> all = {
+      {"max-min", ShareObjective::kMaxMin},    {"finish-time", ShareObjective::kFinishTime},
+      {"makespan", ShareObjective::kMakespan}, {"throughput", ShareObjective::kThroughput},
+      {"cost", ShareObjective::kCost},         {"isolated", ShareObjective::kIsolated}};
   return all;
 }
 
@@ -28,14 +28,14 @@ Status read_pairs(const Composition& c, TimeShareOptions& options) {
   Settings settings(c.share);
   if (c.share.name == "pairs") {
     options.pairs = Pairs::kSolved;
-    if (!options.aware ||
-        (options.objective != Objective::kMaxMin && options.objective != Objective::kMakespan)) {
+    if (!options.aware || (options.objective != ShareObjective::kMaxMin &&
+                           options.objective != ShareObjective::kMakespan)) {
       return mistake("share 'pairs' goes with objective max-min or makespan, and aware of types",
                      "leave it out, or change the settings of allocate");
     }
   } else if (c.share.name == "trial") {
     options.pairs = Pairs::kTrial;
-    if (options.objective != Objective::kIsolated) {
+    if (options.objective != ShareObjective::kIsolated) {
       return mistake("share 'trial' goes with objective isolated",
                      "every pair on trial has the same time");
     }

@@ -112,7 +112,7 @@ double relaxation(const ChooseProblem& problem) {
   return value;
 }
 
-struct Case {
+struct ChoiceCase {
   const char* what;
   std::vector<std::int64_t> capacity;
   Jobs jobs;
@@ -120,7 +120,7 @@ struct Case {
 };
 
 TEST(Choose, DecidesSmallCasesByHand) {
-  const Case cases[] = {
+  const ChoiceCase cases[] = {
       {"no job", {4}, {}, {}},
       {"a job without options", {4}, {{}}, {kNoOption}},
       {"all that fits is taken", {4}, {{{1, 2, 0}}, {{1, 2, 0}}}, {0, 0}},
@@ -137,7 +137,7 @@ TEST(Choose, DecidesSmallCasesByHand) {
        {{{1.0, 2, 0}, {3.0, 2, 1}}, {{1.0, 2, 0}, {1.5, 2, 1}}},
        {1, 0}},
   };
-  for (const Case& c : cases) {
+  for (const ChoiceCase& c : cases) {
     SCOPED_TRACE(c.what);
     const ChooseProblem problem = problem_of(c.capacity, c.jobs);
     const ChooseResult result = choose(problem);

@@ -10,7 +10,7 @@ MemberInfo member(MemberId id, int seat) {
 }
 View view() { return {3, 7, {member(0, 0), member(9, 2), member(4, 5)}}; }
 
-const ControlMessage kMessages[] = {
+const ControlMessage kControlMessages[] = {
     Ready{4, ballot_of(3, 9), member(1, -1), {}},
     Ready{0xffffffff, ~0ull, member(0xffffffff, 4096), Accepted{ballot_of(1, 2), view()}},
     Propose{{ballot_of(5, 1), view()}},
@@ -28,7 +28,7 @@ const ControlMessage kMessages[] = {
 };
 
 TEST(Control, EveryMessageSurvivesTheWay) {
-  for (const ControlMessage& message : kMessages) {
+  for (const ControlMessage& message : kControlMessages) {
     const auto back = control_from(to_text(message));
     ASSERT_TRUE(back.ok()) << to_text(message) << ": " << back.error().what;
     EXPECT_TRUE(*back == message) << to_text(message);

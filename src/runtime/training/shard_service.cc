@@ -175,25 +175,25 @@ void ShardService::release(int rank) {
 }
 
 void ShardService::carry_out(const sync::ServerActions& actions) {
-  using Kind = sync::ServerAction::Kind;
+  using ActionKind = sync::ServerAction::Kind;
   for (const sync::ServerAction& action : actions) {
-    if (action.kind == Kind::kAnswer) {
+    if (action.kind == ActionKind::kAnswer) {
       answer(action);
       continue;
     }
     Client& client = clients_[action.rank];
-    if (action.kind == Kind::kKeep) {
+    if (action.kind == ActionKind::kKeep) {
       client.kept = way_;
       continue;
     }
-    std::vector<float>& to = action.kind == Kind::kCollect ? buffer_ : shard_;
-    const std::vector<float>& from = action.kind == Kind::kMove   ? buffer_
-                                     : action.kind == Kind::kTake ? client.kept
-                                                                  : way_;
+    std::vector<float>& to = action.kind == ActionKind::kCollect ? buffer_ : shard_;
+    const std::vector<float>& from = action.kind == ActionKind::kMove   ? buffer_
+                                     : action.kind == ActionKind::kTake ? client.kept
+                                                                        : way_;
     const float scale =
-        static_cast<float>(action.kind == Kind::kCollect ? action.scale : -action.scale);
+        static_cast<float>(action.kind == ActionKind::kCollect ? action.scale : -action.scale);
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += scale * from[i];
-    if (action.kind == Kind::kMove) std::fill(buffer_.begin(), buffer_.end(), 0.0F);
+    if (action.kind == ActionKind::kMove) std::fill(buffer_.begin(), buffer_.end(), 0.0F);
   }
 }
 

@@ -169,24 +169,24 @@ Status Synchroniser::act(sync::Actions actions) {
 }
 
 Status Synchroniser::carry_out(const sync::Action& action) {
-  using Kind = sync::Action::Kind;
+  using ActionKind = sync::Action::Kind;
   switch (action.kind) {
-    case Kind::kAverage:
+    case ActionKind::kAverage:
       return action.weights.empty() ? average(action) : tell_neighbours(action);
-    case Kind::kApply:
+    case ActionKind::kApply:
       return apply(action);
-    case Kind::kExchange:
+    case ActionKind::kExchange:
       return exchange(action);
-    case Kind::kVote:
+    case ActionKind::kVote:
       return vote(action);
-    case Kind::kAgree:
+    case ActionKind::kAgree:
       replica_.agree(parameters_);
       return {};
-    case Kind::kProceed:
+    case ActionKind::kProceed:
       proceeding_ = true;
       whole_ = action.whole;
       return {};
-    case Kind::kAdopt:
+    case ActionKind::kAdopt:
       break;
   }
   CHECK_MSG(false, "an action that live ranks do not have");

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t kMostUcxInboxBytes = 64
                                            << 20;  // that nobody polled, then nothing more is read
 constexpr int kMostSteps = 16;                     // of UCX in one poll
-constexpr Seconds kLook_s = 1e-3;  // after which a poller that is not seen again counts as gone
+constexpr Seconds kPollerGone_s =
+    1e-3;  // after which a poller that is not seen again counts as gone
 
 }  // namespace
 
@@ -192,7 +193,7 @@ void UcxTransport::on_event() {
 }
 
 void UcxTransport::look_later() {
-  if (!look_) look_ = reactor_.after(kLook_s, [this] { look(); });
+  if (!look_) look_ = reactor_.after(kPollerGone_s, [this] { look(); });
 }
 
 void UcxTransport::look() {

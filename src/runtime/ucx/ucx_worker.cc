@@ -10,7 +10,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::string_view kPrefix = "ucx:";
+constexpr std::string_view kAddressPrefix = "ucx:";
 
 Status ucx_status(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return {};
@@ -22,8 +22,8 @@ Result<std::vector<std::uint8_t>> address_bytes(std::string_view text) {
   const Error wrong{ErrorKind::kInvalidInput,
                     fmt::format("'{}' is not an address of UCX", text.substr(0, 40)),
                     "do all ranks have the same WEFT_NETWORK?"};
-  if (!text.starts_with(kPrefix) || text.size() % 2 != 0) return wrong;
-  text.remove_prefix(kPrefix.size());
+  if (!text.starts_with(kAddressPrefix) || text.size() % 2 != 0) return wrong;
+  text.remove_prefix(kAddressPrefix.size());
   std::vector<std::uint8_t> bytes(text.size() / 2);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const char* digits = text.data() + 2 * i;
@@ -87,7 +87,7 @@ Status UcxWorker::open_worker(Handler handler, void* argument) {
   std::size_t bytes = 0;
   done = ucx_status(ucp_worker_get_address(worker_, &address, &bytes), "tell its address");
   if (!done.ok()) return done;
-  address_ = kPrefix;
+  address_ = kAddressPrefix;
   for (std::size_t i = 0; i < bytes; ++i) {
     address_ += fmt::format("{:02x}", reinterpret_cast<const std::uint8_t*>(address)[i]);
   }

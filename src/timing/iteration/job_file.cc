@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostLinks = 1000, kMostJobs = 100, kMostLayers = 1000;
+constexpr std::size_t kMostFileLinks = 1000, kMostJobs = 100, kMostLayers = 1000;
 constexpr double kMegabyte = 1e6, kMilli = 1e-3, kMicro = 1e-6;
 constexpr Limits kGigabitLimits{0, 1e6, true};
 constexpr Limits kMilliLimits{0, 1e7};
@@ -49,7 +49,7 @@ class TrainingReader {
   }
 
   void read_link(const YAML::Node& node) {
-    if (!fits(node, "links", out_.link_names.size(), kMostLinks)) return;
+    if (!fits(node, "links", out_.link_names.size(), kMostFileLinks)) return;
     YamlFields fields(report_, node, "links");
     if (!fields.is_map()) return;
     fields.require("name");

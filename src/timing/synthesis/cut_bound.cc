@@ -11,26 +11,26 @@ namespace {
 using collective::Operation;
 
 // A group of ranks and the most that can flow into it from the other ranks, and out of it.
-struct Group {
+struct CutGroup {
   std::vector<VertexId> members;
   double in = 0, out = 0;  // bytes per second; of all ranks together 0
 };
 
-Group group_of(const RankGraph& graph, std::vector<VertexId> members) {
+CutGroup group_of(const RankGraph& graph, std::vector<VertexId> members) {
   std::vector<bool> inside(static_cast<std::size_t>(graph.ranks()), false);
   for (const VertexId v : members) inside[v] = true;
   std::vector<VertexId> others;
   for (VertexId v = 0; v < inside.size(); ++v) {
     if (!inside[v]) others.push_back(v);
   }
-  Group group{std::move(members)};
+  CutGroup group{std::move(members)};
   if (others.empty()) return group;
   group.in = max_flow(graph.topology(), others, group.members);
   group.out = max_flow(graph.topology(), group.members, others);
   return group;
 }
 
-double bound_of(const Group& group, Operation operation, double ranks) {
+double bound_of(const CutGroup& group, Operation operation, double ranks) {
   if (group.in <= 0) return 0;
   const double inside = static_cast<double>(group.members.size()) / ranks;
   const double outside = 1 - inside;
@@ -45,9 +45,9 @@ double bound_of(const Group& group, Operation operation, double ranks) {
 }
 
 // Of all-reduce, for groups that make up all ranks.
-double partition_bound(const std::vector<Group>& groups) {
+double partition_bound(const std::vector<CutGroup>& groups) {
   double in = 0, out = 0, parts = 0;
-  for (const Group& group : groups) {
+  for (const CutGroup& group : groups) {
     if (group.members.empty()) continue;
     in += group.in;
     out += group.out;
@@ -76,7 +76,7 @@ double least_s_per_byte(const RankGraph& graph, Operation operation, int root,
   }
   const int ranks = graph.ranks();
   double least = 0;
-  std::vector<Group> groups;        // an emptied one has joined another
+  std::vector<CutGroup> groups;     // an emptied one has joined another
   std::vector<std::size_t> member;  // by rank: its group
   for (int r = 0; r < ranks; ++r) {
     groups.push_back(group_of(graph, {static_cast<VertexId>(r)}));
