@@ -93,6 +93,11 @@ bool is_macro(const std::string& word) {
          std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
+bool is_type(const Words& pieces) {
+  return !pieces.empty() && (pieces[0] == "struct" || pieces[0] == "class" || pieces[0] == "enum" ||
+                             pieces[0] == "union");
+}
+
 // Walks through a file and gathers each declaration that stands right in a namespace.
 class Gatherer {
  public:
@@ -138,11 +143,6 @@ class Gatherer {
   void end() {
     if (!scopes_.empty()) keep();
     text_.clear();
-  }
-
-  static bool is_type(const Words& pieces) {
-    return !pieces.empty() && (pieces[0] == "struct" || pieces[0] == "class" ||
-                               pieces[0] == "enum" || pieces[0] == "union");
   }
 
   void keep() {
@@ -222,6 +222,25 @@ std::vector<DeclaredName> declared_names(const std::vector<std::string>& code) {
   return gatherer.found;
 }
 
+std::vector<std::pair<std::string, int>> names_in_functions(const std::vector<std::string>& code) {
+  std::vector<std::pair<std::string, int>> names;
+  for (const Function& f : functions(code)) {
+    for (int line = f.first_line + 1; line < f.first_line + f.lines; ++line) {
+      const Words pieces = without_nested(pieces_of(code[static_cast<size_t>(line) - 1]));
+      if (pieces.size() < 2) continue;
+      if (is_type(pieces) || (pieces[0] == "using" && pieces.size() > 2 && pieces[2] == "=")) {
+        const std::string name = pieces[0] == "using" ? pieces[1] : type_in(pieces);
+        if (!name.empty()) names.emplace_back(name, line);
+      } else if (has(pieces, "constexpr") || pieces[0] == "const") {
+        for (const std::string& name : declared_by(pieces)) {
+          if (name.size() > 1 && name[0] == 'k' && name[1] < 'a') names.emplace_back(name, line);
+        }
+      }
+    }
+  }
+  return names;
+}
+
 std::map<std::string, std::set<std::string>> rooms_seen(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line.substr(0, line.find('#')) + " ";
@@ -242,14 +261,18 @@ std::map<std::string, std::set<std::string>> rooms_seen(const std::vector<std::s
 
 void LocalNames::add(const std::string& path, const std::vector<std::string>& code) {
   const std::string folder = folder_of(path);
-  const bool header = path.ends_with(".h");
   if (folder.empty() || is_program(path)) return;
+  const std::string target = folder + (is_testing(path) ? " tests" : "");
   for (const DeclaredName& declared : declared_names(code)) {
-    if (header) {
+    if (path.ends_with(".h")) {
       headers_[{declared.scope, declared.name}].push_back(path);
     } else if (declared.local || declared.name == kUsingNamespace) {
-      locals_.push_back({path, folder + (is_testing(path) ? " tests" : ""), declared});
+      locals_.push_back({path, target, declared});
     }
+  }
+  if (path.ends_with(".h")) return;
+  for (const auto& [name, line] : names_in_functions(code)) {
+    hiding_.push_back({path, target, {name, line, "", false, ""}});
   }
 }
 
@@ -291,6 +314,13 @@ std::vector<Finding> LocalNames::findings() const {
     const bool same_alias = !alias.empty() && alias == owner.declared.alias;
     if (owner.path != local.path && !same_alias) put("local to " + owner.path);
     if (const std::string header = header_of(local); !header.empty()) put("declared in " + header);
+  }
+  for (const Local& local : hiding_) {
+    const auto hidden = first.find({local.target, local.declared.name});
+    if (hidden == first.end() || hidden->second->path == local.path) continue;
+    all.push_back({local.path, local.declared.line,
+                   "'" + local.declared.name + "' would hide that of " + hidden->second->path +
+                       "; targets are compiled several sources at a time"});
   }
   return all;
 }

@@ -26,12 +26,16 @@ struct DeclaredName {
 // members and tests are left out.
 std::vector<DeclaredName> declared_names(const std::vector<std::string>& code);
 
+// Requires: `code` comes from code_only().
+// Ensures: the types, aliases and constants (kLikeThis) that are declared inside functions.
+std::vector<std::pair<std::string, int>> names_in_functions(const std::vector<std::string>& code);
+
 // The rooms that each room sees, as CMakeLists.txt says in `room(a SEES b c)`.
 std::map<std::string, std::set<std::string>> rooms_seen(const std::vector<std::string>& lines);
 
 // Local names must be unique among the local names of their target, but for aliases of the same
-// thing, and must not be those of a header in the namespace around them. `using namespace` must not
-// stand outside functions.
+// thing, and must not be those of a header in the namespace around them. No function of
+// another source may hide them. `using namespace` must not stand outside functions.
 class LocalNames {
  public:
   void set_rooms(std::map<std::string, std::set<std::string>> seen) { seen_ = std::move(seen); }
@@ -49,7 +53,7 @@ class LocalNames {
   bool sees(const std::string& source, const std::string& header) const;
 
   std::map<std::string, std::set<std::string>> seen_;
-  std::vector<Local> locals_;
+  std::vector<Local> locals_, hiding_;  // in anonymous namespaces, in functions
   // By scope and name, the headers that declare it.
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> headers_;
 };

@@ -157,54 +157,64 @@ TEST_F(TidyTest, RatchetsTheLengthOfFunctions) {
   EXPECT_EQ(findings(), "");
 }
 
+// A source beside one that has `Json`, `f` and `kA` in its anonymous namespace.
+struct Encounter {
+  const char* sentence;
+  const char *path, *text;
+  const char* want;  // empty: allowed
+};
+
+const Encounter kEncounters[] = {
+    {"another function", "src/policy/b.cc", "namespace {\nint g() {}\n}\n", ""},
+    {"an overload in another source", "src/policy/b.cc", "namespace {\n\nint f() {}\n}\n",
+     "src/policy/b.cc:3: 'f' is also local to src/policy/a.cc; targets are compiled several "
+     "sources at a time\n"},
+    {"in a folder of the room", "src/policy/deep/b.cc", "namespace {\nstruct f {};\n}\n",
+     "src/policy/deep/b.cc:2: 'f' is also local to src/policy/a.cc; targets are compiled several "
+     "sources at a time\n"},
+    {"the same alias", "src/policy/b.cc", "namespace {\nusing Json = a::Json;\n}\n", ""},
+    {"another alias of that name", "src/policy/b.cc", "namespace {\nusing Json = b::Json;\n}\n",
+     "src/policy/b.cc:2: 'Json' is also local to src/policy/a.cc; targets are compiled several "
+     "sources at a time\n"},
+    {"another room", "src/base/b.cc", "namespace {\nint f() {}\n}\n", ""},
+    {"a test of the room", "src/policy/b_test.cc", "namespace {\nint f() {}\n}\n", ""},
+    {"a name of a header of the room", "src/policy/b.cc",
+     "namespace weft {\nnamespace {\nint key() {}\n}\n}\n",
+     "src/policy/b.cc:3: 'key' is also declared in src/policy/key.h; targets are compiled "
+     "several "
+     "sources at a time\n"},
+    {"a name of a room that is seen", "src/policy/b.cc",
+     "namespace weft {\nnamespace {\nint low() {}\n}\n}\n",
+     "src/policy/b.cc:3: 'low' is also declared in src/base/low.h; targets are compiled several "
+     "sources at a time\n"},
+    {"a name of a room that is not seen", "src/base/b.cc",
+     "namespace weft {\nnamespace {\nint key() {}\n}\n}\n", ""},
+    {"a name of another namespace", "src/policy/b.cc",
+     "namespace weft::deep {\nnamespace {\nint key() {}\n}\n}\n", ""},
+    {"a type in a function", "src/policy/b.cc", "void g() {\n  struct f {};\n}\n",
+     "src/policy/b.cc:2: 'f' would hide that of src/policy/a.cc; targets are compiled several "
+     "sources at a time\n"},
+    {"a constant in a function", "src/policy/b.cc", "void g() {\n  constexpr int kA = 1;\n}\n",
+     "src/policy/b.cc:2: 'kA' would hide that of src/policy/a.cc; targets are compiled several "
+     "sources at a time\n"},
+    {"a type in a class", "src/policy/b.cc", "class B {\n  struct f {};\n};\n", ""},
+    {"using namespace", "src/policy/b.cc", "namespace weft {\nusing namespace a;\n}\n",
+     "src/policy/b.cc:2: `using namespace` reaches into the next source of the target; name what "
+     "is used\n"},
+    {"using namespace in a function", "src/policy/b.cc",
+     "namespace weft {\nvoid g() { using namespace a; }\n}\n", ""},
+    {"literals", "src/policy/b.cc", "namespace weft {\nusing namespace std::literals;\n}\n", ""},
+    {"a source that is never compiled with others", "src/policy/b.cc",
+     "#include <hwy/foreach_target.h>\nnamespace {\nint f() {}\n}\n", ""},
+};
+
 TEST_F(TidyTest, WantsLocalNamesUniqueInTheirTarget) {
-  struct Row {
-    const char* sentence;
-    const char *path, *text;
-    const char* want;  // empty: allowed
-  };
-  const std::string first =
-      "namespace {\nusing Json = a::Json;\nint f(int) { return 1; }\nint f(long) { return 2; "
-      "}\n}\n";
-  const Row rows[] = {
-      {"another function", "src/policy/b.cc", "namespace {\nint g() {}\n}\n", ""},
-      {"an overload in another source", "src/policy/b.cc", "namespace {\n\nint f() {}\n}\n",
-       "src/policy/b.cc:3: 'f' is also local to src/policy/a.cc; targets are compiled several "
-       "sources at a time\n"},
-      {"in a folder of the room", "src/policy/deep/b.cc", "namespace {\nstruct f {};\n}\n",
-       "src/policy/deep/b.cc:2: 'f' is also local to src/policy/a.cc; targets are compiled several "
-       "sources at a time\n"},
-      {"the same alias", "src/policy/b.cc", "namespace {\nusing Json = a::Json;\n}\n", ""},
-      {"another alias of that name", "src/policy/b.cc", "namespace {\nusing Json = b::Json;\n}\n",
-       "src/policy/b.cc:2: 'Json' is also local to src/policy/a.cc; targets are compiled several "
-       "sources at a time\n"},
-      {"another room", "src/base/b.cc", "namespace {\nint f() {}\n}\n", ""},
-      {"a test of the room", "src/policy/b_test.cc", "namespace {\nint f() {}\n}\n", ""},
-      {"a name of a header of the room", "src/policy/b.cc",
-       "namespace weft {\nnamespace {\nint key() {}\n}\n}\n",
-       "src/policy/b.cc:3: 'key' is also declared in src/policy/key.h; targets are compiled "
-       "several "
-       "sources at a time\n"},
-      {"a name of a room that is seen", "src/policy/b.cc",
-       "namespace weft {\nnamespace {\nint low() {}\n}\n}\n",
-       "src/policy/b.cc:3: 'low' is also declared in src/base/low.h; targets are compiled several "
-       "sources at a time\n"},
-      {"a name of a room that is not seen", "src/base/b.cc",
-       "namespace weft {\nnamespace {\nint key() {}\n}\n}\n", ""},
-      {"a name of another namespace", "src/policy/b.cc",
-       "namespace weft::deep {\nnamespace {\nint key() {}\n}\n}\n", ""},
-      {"using namespace", "src/policy/b.cc", "namespace weft {\nusing namespace a;\n}\n",
-       "src/policy/b.cc:2: `using namespace` reaches into the next source of the target; name what "
-       "is used\n"},
-      {"using namespace in a function", "src/policy/b.cc",
-       "namespace weft {\nvoid g() { using namespace a; }\n}\n", ""},
-      {"literals", "src/policy/b.cc", "namespace weft {\nusing namespace std::literals;\n}\n", ""},
-      {"a source that is never compiled with others", "src/policy/b.cc",
-       "#include <hwy/foreach_target.h>\nnamespace {\nint f() {}\n}\n", ""},
-  };
-  for (const Row& row : rows) {
+  for (const Encounter& row : kEncounters) {
     lay_clean_project();
-    plant("src/policy/a.cc", first);
+    plant(
+        "src/policy/a.cc",
+        "namespace {\nusing Json = a::Json;\nint f(int) { return 1; }\nint f(long) { return 2; }\n"
+        "constexpr int kA = 1;\n}\n");
     plant("src/policy/key.h", "// Orders.\n#pragma once\nnamespace weft {\nint key();\n}\n");
     plant("src/base/low.h", "// Low.\n#pragma once\nnamespace weft {\nint low();\n}\n");
     plant(row.path, row.text);
