@@ -17,7 +17,7 @@
 option(WEFT_HOUSE_CHECKS "Link each room alone and compile each header alone" OFF)
 option(WEFT_TESTS "Build the tests" ON)
 option(WEFT_TEST_PER_BINARY "One ctest entry per test program instead of one per test" OFF)
-option(WEFT_UNITY "Compile several sources of a target at a time" OFF)
+option(WEFT_UNITY "Compile several sources of a target at a time" ON)
 set(WEFT_UNITY_BATCH 16 CACHE STRING "How many sources are compiled at a time")
 
 set(WEFT_SOURCE_ROOT "${CMAKE_CURRENT_SOURCE_DIR}/src")

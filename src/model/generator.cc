@@ -1,6 +1,6 @@
 #include "model/generator.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

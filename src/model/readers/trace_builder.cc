@@ -1,6 +1,6 @@
 #include "model/readers/trace_builder.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
