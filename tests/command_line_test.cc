@@ -1,8 +1,13 @@
 // `weft sim` as its users meet it: what bad input gets told, and that nothing is left half-written.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/cross_testing.h"
 
@@ -139,6 +144,31 @@ TEST(CommandLine, BadWords) {
     EXPECT_EQ(result.out, "") << row.why;
     EXPECT_NE(result.err.find(row.says), std::string::npos) << row.why << "\n" << result.err;
   }
+}
+
+// CLI11 2.4 and later refuse to start where a positional argument has the name of an option.
+TEST(CommandLine, NoPositionalArgumentHasTheNameOfAnOption) {
+  const Scratch scratch;
+  std::istringstream completions(run_weft(scratch, "completions bash").out);
+  int verbs = 0;
+  for (std::string line; std::getline(completions, line);) {
+    const std::size_t path_end = line.find("') verbs='");  // '    'plan search') verbs='' options=…
+    if (path_end == std::string::npos) continue;
+    ++verbs;
+    const std::string options = line.substr(line.find("options='") + 9) + " ";
+    const std::string verb = line.substr(line.find('\'') + 1, path_end - line.find('\'') - 1);
+    const CommandResult help = run_weft(scratch, verb + " --help");
+    ASSERT_EQ(help.code, 0) << verb << "\n" << help.err;
+    std::istringstream page(help.out);
+    bool inside = false;
+    for (std::string entry; std::getline(page, entry);) {
+      if (!entry.starts_with(" ")) inside = entry == "Positionals:" || entry == "POSITIONALS:";
+      if (!inside || !entry.starts_with("  ") || entry.starts_with("   ")) continue;
+      const std::string name = entry.substr(2, entry.find(' ', 2) - 2);
+      EXPECT_EQ((" " + options).find(" --" + name + " "), std::string::npos) << verb << " " << name;
+    }
+  }
+  EXPECT_GT(verbs, 30);
 }
 
 TEST(CommandLine, JsonHasThePromisedKeys) {

@@ -88,7 +88,7 @@ Verb add_plan_calibrate(CLI::App& plan) {
   CLI::App* app = plan.add_subcommand(
       "calibrate", "fit hardware and framework constants to measured runs, with cross-validation");
   auto a = std::make_shared<CalibrateArguments>();
-  app->add_option("rows", a->files, "CSV files of measured runs")->required();
+  app->add_option("files", a->files, "CSV files of measured runs")->required();
   app->add_option("--sets", a->sets, "only rows of these sets, comma separated")->delimiter(',');
   app->add_option("--folds", a->options.folds, "folds of the cross-validation by model (default 5)")
       ->check(whole_number_from(2, 100));

@@ -164,7 +164,7 @@ Verb add_plan_evaluate(CLI::App& plan) {
   CLI::App* app =
       plan.add_subcommand("evaluate", "predict given runs, and the error where measured");
   auto a = std::make_shared<EvaluateArguments>();
-  app->add_option("rows", a->files, "CSV files of runs (docs/planner.md lists the columns)")
+  app->add_option("files", a->files, "CSV files of runs (docs/planner.md lists the columns)")
       ->required();
   app->add_option("--sets", a->sets, "only rows of these sets, comma separated")->delimiter(',');
   app->add_option("--memory-terms", a->terms,
