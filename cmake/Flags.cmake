@@ -24,6 +24,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
                          -Wno-maybe-uninitialized)
 endif()
 
+# From fmt 12 on, fmt/core.h has fmt::format only on request; fmt/format.h has it everywhere, but
+# costs more with fmt 9.
+add_compile_definitions(FMT_DEPRECATED_HEAVY_CORE)
+
 if(WEFT_SANITIZE)
   add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)

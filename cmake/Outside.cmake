@@ -71,7 +71,7 @@ function(weft_cross_tests)
   endif()
   outside_view(tests view libraries)
   room_test(cross_test "${view}" LABEL app SOURCES ${sources}
-            LINKS ${libraries} nlohmann_json::nlohmann_json yaml-cpp PkgConfig::CLP)
+            LINKS ${libraries} nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp PkgConfig::CLP)
   outside_in_soak(cross_test)
   if(TARGET weft)
     add_dependencies(cross_test weft)
