@@ -1,5 +1,6 @@
 // Whatever the bytes are, letters between ranks and saved states of buckets are refused or sound:
 // states that are read serve their codec, on as many ranks as before or on others.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Whatever the bytes are, reading them as a recording gives one that can be summed up, or an error.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <vector>
 
 #include "tests/cross_testing.h"
 

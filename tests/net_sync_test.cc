@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <vector>
+
 #include "tests/cross_testing.h"
 
 namespace weft {

@@ -3,6 +3,7 @@
 // in random worlds where messages are lost, nodes die and the controller itself restarts.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <tuple>
 #include <variant>
 

@@ -1,7 +1,9 @@
 // `weft net collective`: how long a collective takes on a topology, and which algorithm is best.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>

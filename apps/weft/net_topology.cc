@@ -1,6 +1,7 @@
 // `weft net topology`: a network in figures, in words and as a picture.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "plan_trace.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
 

@@ -1,5 +1,8 @@
 // The extension module weft._torch. Python's side of it is weft/torch.py.
 // Our headers come first: glog, which torch brings, also defines CHECK.
+#include <stdexcept>
+#include <tuple>
+
 #include "bindings/python/torch_backend.h"
 #include "bindings/python/torch_training.h"
 #include "runtime/net/store.h"

@@ -1,6 +1,8 @@
 #include "bindings/python/torch_work.h"
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <stdexcept>
 #include <utility>
 

@@ -1,6 +1,8 @@
 // An operation of a TorchBackend under way, as torch sees it.
 #pragma once
 
+#include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>

@@ -1,6 +1,6 @@
 #include "codec/codecs.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/check.h"
 #include "codec/dense_formats.h"

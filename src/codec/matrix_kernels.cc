@@ -1,6 +1,7 @@
 #include "codec/matrix_kernels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 

@@ -1,6 +1,6 @@
 #include "collective/algorithms.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "collective/requests_testing.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <functional>
 

@@ -1,6 +1,6 @@
 #include "fabric/parameters.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,7 @@
 // From a SPEC to a topology: builders by name, YAML and CSV files.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "base/delimited.h"
 #include "base/files.h"

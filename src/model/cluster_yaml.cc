@@ -1,6 +1,6 @@
 #include "model/cluster_yaml.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <unordered_map>

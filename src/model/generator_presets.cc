@@ -3,7 +3,7 @@
 // of the summary table that Hu et al. published with "Characterization of Large Language Model
 // Development in the Datacenter" (NSDI '24) for Seren, Kalos, Philly, Helios and PAI; medians,
 // sigmas and outcomes of the classes solve for them.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,7 @@
 #include "model/trace.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace weft {
 namespace {

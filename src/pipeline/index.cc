@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "pipeline/faults.h"
 #include "pipeline/shape.h"

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "base/files.h"
 #include "pipeline/schedules.h"
 #include "pipeline/solve.h"

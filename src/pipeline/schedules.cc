@@ -1,6 +1,6 @@
 #include "pipeline/schedules.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <vector>

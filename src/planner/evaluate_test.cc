@@ -1,5 +1,7 @@
 #include "planner/evaluate.h"
 
+#include <algorithm>
+
 #include "planner/calibrate.h"
 #include "planner/minimize.h"
 #include "planner/planner_testing.h"

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "collective/algorithms.h"
 #include "planner/planner_testing.h"
 #include "timing/schedule_run.h"

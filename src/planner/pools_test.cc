@@ -1,5 +1,7 @@
 #include "planner/pools.h"
 
+#include <algorithm>
+
 #include "planner/planner_testing.h"
 
 namespace weft::planner {

@@ -1,5 +1,7 @@
 #include "planner/search.h"
 
+#include <algorithm>
+
 #include "planner/planner_testing.h"
 #include "planner/search_space.h"
 

@@ -1,6 +1,8 @@
 // Shapes from files. JSON is read as YAML, of which it is a subset, so there is one reader.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "model/readers/yaml_fields.h"
 #include "planner/transformer.h"
 

@@ -1,5 +1,5 @@
 // From a composition to a policy that decides.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // From names to parts.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <functional>
 

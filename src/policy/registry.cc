@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "policy/composition.h"
 #include "policy/policies/policies.h"

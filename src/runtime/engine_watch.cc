@@ -1,6 +1,6 @@
 // The part of Engine that looks at the clock: waits, deadlines, alarms, and what the recorder
 // hears.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "runtime/group.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

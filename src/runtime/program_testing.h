@@ -1,7 +1,7 @@
 // Every generator with requests that differ in what it reads, for tests of programs and layouts.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
 #include <vector>

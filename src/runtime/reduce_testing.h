@@ -2,6 +2,7 @@
 // compare the kernels with.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

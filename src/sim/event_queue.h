@@ -1,6 +1,7 @@
 // Things that will happen in the simulated world, in order.
 #pragma once
 
+#include <functional>
 #include <queue>
 #include <vector>
 

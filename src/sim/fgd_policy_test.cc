@@ -1,6 +1,7 @@
 // FGD: fractions of devices go where they strand least.
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 
 #include "base/files.h"
 #include "base/random.h"

@@ -1,6 +1,7 @@
 // Synergy: processors and memory go to the jobs that gain by them, and nobody loses by it.
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/random.h"
 #include "sim/pair_testing.h"

@@ -1,6 +1,6 @@
 #include "timing/in_network.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,7 @@
 // Agents and keepers killed at random, with a ledger that the ranks themselves write.
 #include <fstream>
 #include <thread>
+#include <tuple>
 
 #include "base/random.h"
 #include "tests/live/agent_testing.h"

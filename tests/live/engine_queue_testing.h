@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>

@@ -9,6 +9,7 @@
 
 #include "local_names.h"
 #include "scan.h"
+#include "std_includes.h"
 
 namespace tidy {
 namespace {
@@ -67,6 +68,7 @@ class Checker {
     for (const std::string& path : sources()) check_file(path);
     local_names_.set_rooms(rooms_seen(read_lines(root_ / "CMakeLists.txt")));
     for (const Finding& f : local_names_.findings()) findings_.push_back(f);
+    for (const Finding& f : std_includes_.findings()) findings_.push_back(f);
     check_rooms();
     check_ratchet_needed();
     std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
@@ -133,6 +135,7 @@ class Checker {
     if (!header && !path.ends_with(".cc")) return;
     const Lines code = code_only(lines);
     check_words(path, lines, code);
+    std_includes_.add(path, lines, code);
     check_size(path, 1, path, "this file", static_cast<int>(lines.size()), kMaxFileLines);
     for (const Function& f : functions(code)) {
       check_size(path, f.first_line, path + ":" + f.name, f.name, f.lines, kMaxFunctionLines);
@@ -260,6 +263,7 @@ class Checker {
   std::vector<Rule> rules_;
   std::map<std::string, Exception> ratchet_;
   LocalNames local_names_;
+  StdIncludes std_includes_;
   std::vector<Finding> findings_;
 };
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "collective/builder.h"
 #include "collective/generators.h"
 

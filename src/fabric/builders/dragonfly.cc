@@ -1,6 +1,8 @@
 // Dragonfly (Kim, Dally, Scott and Abts, ISCA 2008) and Dragonfly+ (Shpiner et al., HiPINEB 2017).
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "fabric/builders/builders.h"
 #include "fabric/paths/graph_paths.h"
 

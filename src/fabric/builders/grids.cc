@@ -1,5 +1,5 @@
 // Tori, hypercubes and HammingMesh: products of lines.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Networks in which servers pass traffic on: BCube, DCell, and optical rings of the TopoOpt type.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "fabric/coflow/coflow_generator.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

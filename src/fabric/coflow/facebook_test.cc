@@ -1,4 +1,5 @@
 // The public Facebook trace, against known results; skipped where the data is not at hand.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <iostream>
 
 #include "base/stopwatch.h"
 #include "live/agent/control_groups.h"

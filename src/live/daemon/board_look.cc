@@ -1,5 +1,6 @@
 // What people may ask of the board.
 #include <algorithm>
+#include <iterator>
 
 #include "live/daemon/board.h"
 

@@ -1,5 +1,6 @@
 #include "live/daemon/budgets.h"
 
+#include <chrono>
 #include <ctime>
 
 namespace weft::live {

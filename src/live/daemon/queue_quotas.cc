@@ -1,6 +1,6 @@
 #include "live/daemon/queue_quotas.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

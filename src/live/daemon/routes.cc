@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <exception>
 
 #include "live/daemon/api_answers.h"
 #include "live/job/job_text.h"

@@ -1,5 +1,6 @@
 // The runs as others see them: a list of changes, and where a rank is.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "live/daemon/runs.h"

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "live/http/caller.h"
 #include "live/http/server.h"

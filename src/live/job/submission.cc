@@ -1,6 +1,6 @@
 #include "live/job/submission.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>

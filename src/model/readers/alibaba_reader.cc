@@ -1,6 +1,6 @@
 #include "model/readers/alibaba_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "model/readers/gavel_jobs.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 #include "model/readers/philly_reader.h"
 
+#include <algorithm>
 #include <set>
 
 #include "model/readers/reader_testing.h"

@@ -1,9 +1,10 @@
 #include "model/readers/sia_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>

@@ -1,6 +1,6 @@
 #include "model/readers/table_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,8 @@
 #include "model/readers/weft_csv_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 

@@ -1,5 +1,7 @@
 #include "model/readers/weft_yaml_reader.h"
 
+#include <algorithm>
+
 #include "model/readers/reader_testing.h"
 
 namespace weft {

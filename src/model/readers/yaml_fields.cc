@@ -1,6 +1,6 @@
 #include "model/readers/yaml_fields.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 

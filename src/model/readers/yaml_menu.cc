@@ -1,6 +1,6 @@
 #include "model/readers/yaml_menu.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/readers/trace_builder.h"
 

@@ -1,6 +1,6 @@
 #include "planner/goodput/goodput.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

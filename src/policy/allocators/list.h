@@ -1,6 +1,7 @@
 // Allocate by list: walk the jobs in key order and give each what it asks for, if it fits.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <queue>

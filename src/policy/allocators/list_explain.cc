@@ -1,6 +1,8 @@
 // Says why the watched job still waits under a list policy.
 #include <fmt/core.h>
 
+#include <iterator>
+
 #include "policy/allocators/list_walk.h"
 #include "policy/explain.h"
 

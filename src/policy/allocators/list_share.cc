@@ -1,6 +1,7 @@
 // How a list policy lets jobs share devices: a job for which no devices are free may sit beside a
 // placed job, half of every device for either, until one of the two ends.
 #include <algorithm>
+#include <functional>
 #include <queue>
 
 #include "policy/allocators/list_walk.h"

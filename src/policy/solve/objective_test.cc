@@ -2,6 +2,7 @@
 // jobs at the same moment.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "policy/solve/share.h"

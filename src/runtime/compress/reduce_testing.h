@@ -1,6 +1,7 @@
 // Codecs and values for tests of compressed averages.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

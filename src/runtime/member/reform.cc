@@ -1,6 +1,6 @@
 #include "runtime/member/reform.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

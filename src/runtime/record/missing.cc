@@ -1,6 +1,6 @@
 #include "runtime/record/missing.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>

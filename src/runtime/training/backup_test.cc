@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/check.h"
 #include "runtime/ucx/ucx_members.h"

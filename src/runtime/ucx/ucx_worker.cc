@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cstdint>
 #include <utility>
 #include <vector>
 

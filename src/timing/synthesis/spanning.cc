@@ -1,6 +1,7 @@
 #include "timing/synthesis/spanning.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace weft {
