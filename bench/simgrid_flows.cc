@@ -71,7 +71,7 @@ void ring_actor(Load& load) {
       step.push_back(s4u::Comm::sendto_async(load.hosts[flow.from], load.hosts[flow.to],
                                              static_cast<std::uint64_t>(flow.bytes)));
     }
-    s4u::Comm::wait_all(step);
+    for (const s4u::CommPtr& flow : step) flow->wait();  // SimGrid 4.1 has no wait_all
     for (std::uint32_t i = 0; i < load.flows && more; ++i) more = load.end(first + i, start_s);
   }
 }

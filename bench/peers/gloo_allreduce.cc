@@ -54,13 +54,24 @@ struct Arguments {
   int rank = 0, ranks = 1;
 };
 
+// Gloo took the store by reference until 2024 and takes it by pointer since.
+template <typename Mesh, typename Device>
+void connect_mesh(Mesh& mesh, const std::shared_ptr<gloo::rendezvous::FileStore>& store,
+                  Device& device) {
+  if constexpr (requires { mesh.connectFullMesh(*store, device); }) {
+    mesh.connectFullMesh(*store, device);
+  } else {
+    mesh.connectFullMesh(store, device);
+  }
+}
+
 Context connect(const Arguments& a) {
   gloo::transport::tcp::attr where;
   where.iface = a.interface;
   auto device = gloo::transport::tcp::CreateDevice(where);
-  gloo::rendezvous::FileStore store(a.folder);
+  const auto store = std::make_shared<gloo::rendezvous::FileStore>(a.folder);
   const auto context = std::make_shared<gloo::rendezvous::Context>(a.rank, a.ranks);
-  context->connectFullMesh(store, device);
+  connect_mesh(*context, store, device);
   return context;
 }
 
