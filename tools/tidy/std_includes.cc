@@ -77,6 +77,8 @@ constexpr HeaderNames kHeaderNames[] = {
      "terminate uncaught_exceptions"},
     {"exception stdexcept", "exception"},
     {"filesystem", "filesystem"},
+    {"fmt/format.h fmt/ranges.h",
+     "fmt::format_int fmt::formatter fmt::memory_buffer fmt::runtime fmt::to_string"},
     {"fmt/ranges.h", "fmt::join"},  // with fmt 11; fmt/format.h had it before
     {"fstream", "filebuf fstream ifstream ofstream"},
     {"functional",
