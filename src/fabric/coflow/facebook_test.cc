@@ -54,7 +54,8 @@ TEST(FacebookTrace, CoflowsimsLinesComeOutUnderItsRules) {
   const Lines table[] = {{"aalo", "DARK", 526}, {"sebf", "SEBF", 500}};
   for (const Lines& row : table) {
     const std::string lines = kFolder + "coflowsim-" + row.file + "-percoflow.txt";
-    if (!is_file(kTrace) || !is_file(lines)) GTEST_SKIP() << lines << " is not here; see docs/data.md";
+    if (!is_file(kTrace) || !is_file(lines))
+      GTEST_SKIP() << lines << " is not here; see docs/data.md";
     const auto trace = read_coflow_trace(kTrace);
     ASSERT_TRUE(trace.ok());
     const CoflowRun run = run_like_coflowsim(*trace, row.policy);
