@@ -112,8 +112,8 @@ function(room name)
 endfunction()
 
 # With WEFT_UNITY, WEFT_UNITY_BATCH sources of <target> at a time are compiled as one: most of the
-# time goes into headers, which are read once for all of them. Sources that Highway compiles once for
-# each kind of processor include themselves again and stay alone.
+# time goes into headers, which are read once for all of them. Sources that Highway compiles once
+# for each kind of processor include themselves again and stay alone.
 function(room_unity target)
   if(NOT WEFT_UNITY)
     return()
@@ -195,9 +195,9 @@ function(room_link_test name)
     "$<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_FILE:weft_${name}>>" ${arg_SEES} ${arg_LINKS})
 endfunction()
 
-# Rule 4. <name>_alone reads each source by itself, and each header that no source of the room has as
-# its first line; nothing is generated. Sources are looked at when the build is configured: one whose
-# first line changes counts as before until then.
+# Rule 4. <name>_alone reads each source by itself, and each header that no source of the room has
+# as its first line; nothing is generated. Sources are looked at when the build is configured: one
+# whose first line changes counts as before until then.
 function(room_alone_test name view)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;HEADERS;LINKS;PARSED_BEFORE")
   sources_for_every_processor(single ${arg_SOURCES})  # these are compiled alone anyway
