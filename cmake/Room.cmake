@@ -8,13 +8,14 @@
 #      A header of any other room is "No such file". Views are not inherited.
 #   3. With WEFT_HOUSE_CHECKS, each room is linked as a shared library against the rooms it sees and
 #      nothing else. A symbol smuggled in by a forward declaration is an undefined reference.
-#   4. With WEFT_HOUSE_CHECKS, every source and every header compiles alone, which a build that
-#      compiles several sources at a time (WEFT_UNITY) would not show. Standard headers are there
-#      before each of them, to save time; that files name those too, tools/tidy sees.
+#   4. With WEFT_ALONE_CHECKS, the compiler reads every source and every header alone, which a build
+#      of several sources at a time (WEFT_UNITY) does not show. That takes as long as compiling does,
+#      so `./dev soak` does it; in every test run tools/tidy looks for names without their header.
 # A room whose folder is missing or empty is skipped with a message and appears by itself once it
 # has a source. LINKS are other libraries the room's code uses; TEST_LINKS only its tests.
 
-option(WEFT_HOUSE_CHECKS "Link each room alone and compile each header alone" OFF)
+option(WEFT_HOUSE_CHECKS "Link each room alone" OFF)
+option(WEFT_ALONE_CHECKS "Read each source and each header alone (the target read_alone)" OFF)
 option(WEFT_TESTS "Build the tests" ON)
 option(WEFT_TEST_PER_BINARY "One ctest entry per test program instead of one per test" OFF)
 option(WEFT_UNITY "Compile several sources of a target at a time" ON)
@@ -104,8 +105,8 @@ function(room name)
 
   if(WEFT_HOUSE_CHECKS)
     room_link_test("${name}" SEES ${sees} LINKS ${arg_LINKS})
-    room_alone_test("${name}" "${view}" SOURCES ${sources} HEADERS ${headers} LINKS weft_${name})
   endif()
+  room_alone_test("${name}" "${view}" SOURCES ${sources} HEADERS ${headers} LINKS weft_${name})
   if(WEFT_TESTS AND tests)
     room_test(${name}_test "${view}" SOURCES ${tests} LINKS weft_${name} ${arg_TEST_LINKS})
   endif()
@@ -195,11 +196,14 @@ function(room_link_test name)
     "$<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_FILE:weft_${name}>>" ${arg_SEES} ${arg_LINKS})
 endfunction()
 
-# Rule 4. <name>_alone reads each source by itself, and each header that no source of the room has
-# as its first line; nothing is generated. Sources are looked at when the build is configured: one
-# whose first line changes counts as before until then.
+# Rule 4. <name>_alone reads each source by itself, and each header that no source of the room has as
+# its first line; nothing is generated. Sources are looked at when the build is configured: one whose
+# first line changes counts as before until then.
 function(room_alone_test name view)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;HEADERS;LINKS;PARSED_BEFORE")
+  if(NOT WEFT_ALONE_CHECKS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;HEADERS;LINKS")
   sources_for_every_processor(single ${arg_SOURCES})  # these are compiled alone anyway
   list(REMOVE_ITEM arg_SOURCES ${single})
   foreach(source IN LISTS arg_SOURCES)
@@ -216,41 +220,15 @@ function(room_alone_test name view)
     file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${header}\"\n")
     list(APPEND arg_SOURCES "${source}")
   endforeach()
-  parsed_headers(parsed ${arg_PARSED_BEFORE})
   add_library(${name}_alone OBJECT ${arg_SOURCES})
   target_link_libraries(${name}_alone PRIVATE ${arg_LINKS})
   room_flags(${name}_alone "${view}")
-  target_compile_options(${name}_alone PRIVATE -include "${parsed}")
   set_target_properties(${name}_alone PROPERTIES UNITY_BUILD OFF
     CXX_COMPILER_LAUNCHER "${WEFT_SYNTAX_ONLY}")
-  set_source_files_properties(${arg_SOURCES} TARGET_DIRECTORY ${name}_alone
-    PROPERTIES OBJECT_DEPENDS "${parsed}.gch")
+  if(NOT TARGET read_alone)
+    add_custom_target(read_alone)
+  endif()
+  add_dependencies(read_alone ${name}_alone)
 endfunction()
 
 set(WEFT_SYNTAX_ONLY "${CMAKE_CURRENT_LIST_DIR}/syntax_only.sh")
-set(WEFT_STANDARD_HEADERS algorithm array atomic chrono cmath cstdint filesystem fstream functional
-  map memory mutex numeric optional set span sstream string string_view thread tuple unordered_map
-  utility variant vector)
-
-# Sets <out> to a header of the standard headers and those in ARGN that the compiler has parsed.
-function(parsed_headers out)
-  list(JOIN ARGN "-" tag)
-  string(MAKE_C_IDENTIFIER "standard${tag}" tag)
-  set(header "${CMAKE_BINARY_DIR}/alone/${tag}.h")
-  set(${out} "${header}" PARENT_SCOPE)
-  if(EXISTS "${header}" AND TARGET ${tag}_parsed)
-    return()
-  endif()
-  set(lines)
-  foreach(name IN LISTS WEFT_STANDARD_HEADERS ARGN)
-    string(APPEND lines "#include <${name}>\n")
-  endforeach()
-  file(CONFIGURE OUTPUT "${header}" CONTENT "${lines}")
-  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
-  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}")
-  add_custom_command(OUTPUT "${header}.gch" DEPENDS "${header}"
-    COMMAND "${WEFT_SYNTAX_ONLY}" --parse ${CMAKE_CXX_COMPILER} ${flags} -std=c++20 -fPIC
-            -x c++-header "${header}" -o "${header}.gch"
-    COMMENT "Parsing the standard headers once" VERBATIM)
-  add_custom_target(${tag}_parsed DEPENDS "${header}.gch")
-endfunction()

@@ -1,12 +1,7 @@
 #!/bin/sh
-# syntax_only.sh COMPILER WORDS... -o OUTPUT ...: the launcher of targets whose sources are only read. The
-# compiler checks the source and generates nothing; OUTPUT is left empty for Ninja.
-# syntax_only.sh --parse ...: with the same flags, but OUTPUT is what the compiler writes (a parsed header).
+# syntax_only.sh COMPILER WORDS... -o OUTPUT ...: the launcher of targets whose sources are only read.
+# The compiler checks the source and generates nothing; OUTPUT is left empty, for Ninja.
 set -eu
-if [ "${1:-}" = --parse ]; then
-  shift
-  exec "$@" -w -O0 -g0
-fi
 output=
 previous=
 for word; do

@@ -259,6 +259,15 @@ std::map<std::string, std::set<std::string>> rooms_seen(const std::vector<std::s
   return all;
 }
 
+bool may_include(const std::string& source, const std::string& header,
+                 const std::map<std::string, std::set<std::string>>& seen) {
+  const std::string from = folder_of(source), of = folder_of(header);
+  if (is_testing(header)) return from == of && is_testing(source);
+  if (from == of || !of.starts_with("src/")) return from == of;
+  const auto rooms = seen.find(from);
+  return rooms == seen.end() ? !from.starts_with("src/") : rooms->second.contains(of);
+}
+
 void LocalNames::add(const std::string& path, const std::vector<std::string>& code) {
   const std::string folder = folder_of(path);
   if (folder.empty() || is_program(path)) return;
@@ -276,20 +285,11 @@ void LocalNames::add(const std::string& path, const std::vector<std::string>& co
   }
 }
 
-// Whether a source of this one's target may include the header.
-bool LocalNames::sees(const std::string& source, const std::string& header) const {
-  const std::string from = folder_of(source), of = folder_of(header);
-  if (is_testing(header)) return from == of && is_testing(source);
-  if (from == of || !of.starts_with("src/")) return from == of;
-  const auto seen = seen_.find(from);
-  return seen == seen_.end() ? !from.starts_with("src/") : seen->second.contains(of);
-}
-
 std::string LocalNames::header_of(const Local& local) const {
   const auto found = headers_.find({local.declared.scope, local.declared.name});
   if (found == headers_.end()) return "";
   for (const std::string& path : found->second) {
-    if (sees(local.path, path)) return path;
+    if (may_include(local.path, path, seen_)) return path;
   }
   return "";
 }

@@ -33,6 +33,11 @@ std::vector<std::pair<std::string, int>> names_in_functions(const std::vector<st
 // The rooms that each room sees, as CMakeLists.txt says in `room(a SEES b c)`.
 std::map<std::string, std::set<std::string>> rooms_seen(const std::vector<std::string>& lines);
 
+// Whether the source, or another of its target, may include the header. `seen` comes from
+// rooms_seen().
+bool may_include(const std::string& source, const std::string& header,
+                 const std::map<std::string, std::set<std::string>>& seen);
+
 // Local names must be unique among the local names of their target, but for aliases of the same
 // thing, and must not be those of a header in the namespace around them. No function of
 // another source may hide them. `using namespace` must not stand outside functions.
@@ -49,8 +54,6 @@ class LocalNames {
     DeclaredName declared;
   };
   std::string header_of(const Local& local) const;
-
-  bool sees(const std::string& source, const std::string& header) const;
 
   std::map<std::string, std::set<std::string>> seen_;
   std::vector<Local> locals_, hiding_;  // in anonymous namespaces, in functions

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <sstream>
 
 #include "scan.h"
@@ -169,14 +170,6 @@ std::map<std::string, Lines, std::less<>> headers_by_name() {
   return by_name;
 }
 
-// The text between `open` and `close` after an #include, or nothing.
-std::string included(const std::string& line, char open, char close) {
-  const std::size_t begin = line.find(open);
-  const std::size_t end = line.find(close, begin + 1);
-  if (begin == std::string::npos || end == std::string::npos) return "";
-  return line.substr(begin + 1, end - begin - 1);
-}
-
 // The names of the namespaces std and fmt in a line, as `std::sort`.
 Lines library_names(const std::string& line) {
   Lines names;
@@ -195,49 +188,23 @@ Lines library_names(const std::string& line) {
 }  // namespace
 
 void StdIncludes::add(const std::string& path, const Lines& lines, const Lines& code) {
-  File& file = files_[path];
+  graph_.add(path, lines, code);
+  std::vector<Use>& uses = uses_[path];
   std::set<std::string> seen;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (code[i].starts_with("#include")) {  // and not the text of one in a literal
-      const std::string quoted = included(lines[i], '"', '"');
-      if (!quoted.empty()) file.includes.push_back(quoted);
-      const std::string system = included(lines[i], '<', '>');
-      if (quoted.empty() && !system.empty()) file.system_includes.insert(system);
-      continue;
-    }
+    if (code[i].starts_with("#include")) continue;
     for (const std::string& name : library_names(code[i])) {
-      if (seen.insert(name).second) file.uses.push_back({static_cast<int>(i) + 1, name});
+      if (seen.insert(name).second) uses.push_back({static_cast<int>(i) + 1, name});
     }
-  }
-}
-
-// Where a header can be: in a room, below the root, or beside the file.
-const std::string* StdIncludes::resolve(const std::string& from, const std::string& include) const {
-  const std::string folder = from.substr(0, from.rfind('/') + 1);
-  for (const std::string& path : {"src/" + include, include, folder + include}) {
-    const auto found = files_.find(path);
-    if (found != files_.end()) return &found->first;
-  }
-  return nullptr;
-}
-
-void StdIncludes::gather(const std::string& path, std::set<std::string>& visited,
-                         std::set<std::string>& system) const {
-  if (!visited.insert(path).second) return;
-  const File& file = files_.at(path);
-  system.insert(file.system_includes.begin(), file.system_includes.end());
-  for (const std::string& include : file.includes) {
-    if (const std::string* header = resolve(path, include)) gather(*header, visited, system);
   }
 }
 
 std::vector<Finding> StdIncludes::findings() const {
   const auto headers = headers_by_name();
   std::vector<Finding> findings;
-  for (const auto& [path, file] : files_) {
-    std::set<std::string> visited, system;
-    gather(path, visited, system);
-    for (const Use& use : file.uses) {
+  for (const auto& [path, uses] : uses_) {
+    std::set<std::string> system = graph_.system_headers(path);
+    for (const Use& use : uses) {
       const auto known = headers.find(use.name);
       if (known == headers.end()) continue;
       bool present = false;

@@ -4,11 +4,10 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "include_graph.h"
 #include "tidy.h"
 
 namespace tidy {
@@ -30,17 +29,9 @@ class StdIncludes {
     int line;
     std::string name;
   };
-  struct File {
-    std::vector<std::string> includes;      // in quotes, as written
-    std::set<std::string> system_includes;  // in angle brackets
-    std::vector<Use> uses;                  // the first one of each name
-  };
 
-  const std::string* resolve(const std::string& from, const std::string& include) const;
-  void gather(const std::string& path, std::set<std::string>& visited,
-              std::set<std::string>& system) const;
-
-  std::map<std::string, File> files_;
+  IncludeGraph graph_;
+  std::map<std::string, std::vector<Use>> uses_;  // the first one of each name, by file
 };
 
 }  // namespace tidy

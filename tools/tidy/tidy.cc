@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "local_names.h"
+#include "project_includes.h"
 #include "scan.h"
 #include "std_includes.h"
 
@@ -66,9 +67,12 @@ class Checker {
     read_rules();
     read_ratchet();
     for (const std::string& path : sources()) check_file(path);
-    local_names_.set_rooms(rooms_seen(read_lines(root_ / "CMakeLists.txt")));
+    const auto seen = rooms_seen(read_lines(root_ / "CMakeLists.txt"));
+    local_names_.set_rooms(seen);
+    project_includes_.set_rooms(seen);
     for (const Finding& f : local_names_.findings()) findings_.push_back(f);
     for (const Finding& f : std_includes_.findings()) findings_.push_back(f);
+    for (const Finding& f : project_includes_.findings()) findings_.push_back(f);
     check_rooms();
     check_ratchet_needed();
     std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
@@ -136,6 +140,7 @@ class Checker {
     const Lines code = code_only(lines);
     check_words(path, lines, code);
     std_includes_.add(path, lines, code);
+    project_includes_.add(path, lines, code);
     check_size(path, 1, path, "this file", static_cast<int>(lines.size()), kMaxFileLines);
     for (const Function& f : functions(code)) {
       check_size(path, f.first_line, path + ":" + f.name, f.name, f.lines, kMaxFunctionLines);
@@ -264,6 +269,7 @@ class Checker {
   std::map<std::string, Exception> ratchet_;
   LocalNames local_names_;
   StdIncludes std_includes_;
+  ProjectIncludes project_includes_;
   std::vector<Finding> findings_;
 };
 

@@ -71,7 +71,7 @@ std::optional<pid_t> peer_of(int descriptor) {
 
 bool send_message(int descriptor, const Json& message) {
   const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+  return ::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(text.size());
 }
 

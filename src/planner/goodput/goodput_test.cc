@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/random.h"
+#include "base/units.h"
 #include "planner/goodput/elastic.h"
 #include "planner/goodput/interval.h"
 #include "planner/goodput/simulate.h"

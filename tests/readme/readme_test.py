@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Runs the commands that the README shows, in order and in one shell, and compares what they print.
+
+  readme_test.py README.md [--weft PROGRAM] [--skip WORDS]...
+
+Commands are the lines that begin with "$ " in ```console blocks; what follows is the expected output.
+A line of "…" stands for any lines. In a block that the comment <!-- numbers vary --> announces, numbers,
+identifiers and the width of columns may differ. Every command must exit with 0. --weft replaces
+build/release/weft, --skip leaves out commands that contain these words.
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+LIMIT_S = 60  # the README promises it
+MARK = "readme-test-mark"
+
+
+class Block:
+    def __init__(self, varies):
+        self.varies = varies
+        self.steps = []  # (line of the README, command, expected lines)
+
+
+def read_blocks(path):
+    blocks, block, varies, commented = [], None, False, False
+    with open(path, encoding="utf-8") as text:
+        for number, line in enumerate(text, 1):
+            line = line.rstrip("\n")
+            if block is None:
+                varies = varies or "<!-- numbers vary -->" in line
+                if line == "```console":
+                    block = Block(varies)
+                elif line and "<!--" not in line:
+                    varies = False
+            elif line == "```":
+                blocks.append(block)
+                block, varies = None, False
+            elif line.startswith("$ "):
+                block.steps.append((number, line[2:], []))
+            elif block.steps:
+                block.steps[-1][2].append(line)
+            else:
+                raise SystemExit(f"{path}:{number}: output without a command")
+    return blocks
+
+
+def pattern_of(line, varies):
+    """What a line of output must look like."""
+    if not varies:
+        return re.escape(line.rstrip()) + r"\s*"
+    words = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "0", line.strip())
+    out = ""
+    for part in re.split(r"(\s+|[0-9][0-9.,]*)", words):
+        if not part:
+            continue
+        if part.isspace():
+            out += r"\s+"
+        elif part[0].isdigit():
+            out += r"[0-9a-f][0-9a-f.,-]*"
+        else:
+            out += re.escape(part)
+    return r"\s*" + out + r"\s*"
+
+
+def first_difference(expected, got, varies):
+    """None where the output is as shown, else what differs."""
+    rows = [None if line.strip() == "…" else re.compile(pattern_of(line, varies)) for line in expected]
+
+    def matches(i, j):
+        while i < len(rows):
+            if rows[i] is None:
+                return any(matches(i + 1, k) for k in range(j, len(got) + 1))
+            if j >= len(got) or not rows[i].fullmatch(got[j]):
+                return False
+            i, j = i + 1, j + 1
+        return j == len(got)
+
+    if matches(0, 0):
+        return None
+    return "shown:\n  " + "\n  ".join(expected) + "\nprinted:\n  " + "\n  ".join(got)
+
+
+class Shell:
+    """One bash for all commands, so that variables and background jobs last."""
+
+    def __init__(self, folder, environment):
+        self.process = subprocess.Popen(
+            ["bash", "--norc"], cwd=folder, env=environment, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+
+    def run(self, command):
+        """(exit code, lines); the exit code is None where the time limit passed."""
+        self.process.stdin.write(f"{command}\nprintf '\\n{MARK} %d\\n' $?\n")
+        self.process.stdin.flush()
+        signal.alarm(LIMIT_S)
+        lines = []
+        try:
+            for line in self.process.stdout:
+                if line.startswith(MARK):
+                    while lines and not lines[-1].strip():
+                        lines.pop()
+                    return int(line.split()[1]), lines
+                lines.append(line.rstrip("\n"))
+        except TimeoutError:
+            return None, lines
+        finally:
+            signal.alarm(0)
+        return None, lines
+
+    def close(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+def on_alarm(*_):
+    raise TimeoutError
+
+
+def check(path, program, skipped):
+    signal.signal(signal.SIGALRM, on_alarm)
+    failures = ran = 0
+    with tempfile.TemporaryDirectory(prefix="weft-readme-") as home:
+        shell = Shell(os.path.dirname(os.path.abspath(path)),
+                      {**os.environ, "HOME": home, "TMPDIR": home, "COLUMNS": "100"})
+        try:
+            for block in read_blocks(path):
+                for number, command, expected in block.steps:
+                    if any(words in command for words in skipped):
+                        print(f"left out: {command}")
+                        continue
+                    wide = [line for line in expected if len(line) > 100]
+                    if wide:
+                        failures += 1
+                        print(f"{path}:{number}: output wider than 100 columns: {wide[0]}")
+                    real = command.replace("build/release/weft", program).replace("/tmp/weft", home)
+                    shown = [line.replace("/tmp/weft", home) for line in expected]
+                    code, lines = shell.run(real)
+                    ran += 1
+                    if code is None:
+                        print(f"{path}:{number}: '{command}' did not end within {LIMIT_S} s")
+                        return ran, failures + 1
+                    different = first_difference(shown, lines, block.varies)
+                    if code != 0 or different:
+                        failures += 1
+                        print(f"{path}:{number}: '{command}' exited with {code}\n{different or ''}")
+                    else:
+                        print(f"as shown: {command}")
+        finally:
+            shell.close()
+    return ran, failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("readme")
+    parser.add_argument("--weft", default="build/release/weft")
+    parser.add_argument("--skip", action="append", default=[])
+    arguments = parser.parse_args()
+    ran, failures = check(arguments.readme, arguments.weft, arguments.skip)
+    print(f"{ran} commands, {failures} not as shown")
+    return 1 if failures or ran == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
