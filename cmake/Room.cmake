@@ -8,9 +8,10 @@
 #      A header of any other room is "No such file". Views are not inherited.
 #   3. With WEFT_HOUSE_CHECKS, each room is linked as a shared library against the rooms it sees and
 #      nothing else. A symbol smuggled in by a forward declaration is an undefined reference.
-#   4. With WEFT_ALONE_CHECKS, the compiler reads every source and every header alone, which a build
-#      of several sources at a time (WEFT_UNITY) does not show. That takes as long as compiling does,
-#      so `./dev soak` does it; in every test run tools/tidy looks for names without their header.
+#   4. With WEFT_ALONE_CHECKS, the compiler reads every source and every header alone, which a
+#      build of several sources at a time (WEFT_UNITY) does not show. That takes as long as
+#      compiling, so `./dev soak` does it; in every test run tools/tidy looks for names without
+#      their header.
 # A room whose folder is missing or empty is skipped with a message and appears by itself once it
 # has a source. LINKS are other libraries the room's code uses; TEST_LINKS only its tests.
 
@@ -196,9 +197,9 @@ function(room_link_test name)
     "$<LINK_LIBRARY:WHOLE_ARCHIVE,$<TARGET_FILE:weft_${name}>>" ${arg_SEES} ${arg_LINKS})
 endfunction()
 
-# Rule 4. <name>_alone reads each source by itself, and each header that no source of the room has as
-# its first line; nothing is generated. Sources are looked at when the build is configured: one whose
-# first line changes counts as before until then.
+# Rule 4. <name>_alone reads each source by itself, and each header that no source of the room has
+# as its first line; nothing is generated. Sources are looked at when the build is configured: one
+# whose first line changes counts as before until then.
 function(room_alone_test name view)
   if(NOT WEFT_ALONE_CHECKS)
     return()

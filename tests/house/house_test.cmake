@@ -43,7 +43,8 @@ endfunction()
 function(build_house code output)
   execute_process(
     COMMAND ${CMAKE_COMMAND} -G Ninja -S "${WORK}" -B "${WORK}/build" -D WEFT_HOUSE_CHECKS=ON
-            -D WEFT_ALONE_CHECKS=ON -D WEFT_TESTS=OFF "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=-O0 -Wall"
+            -D WEFT_ALONE_CHECKS=ON -D WEFT_TESTS=OFF "-DCMAKE_CXX_COMPILER=${COMPILER}"
+            "-DCMAKE_CXX_FLAGS=-O0 -Wall"
     RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(result EQUAL 0)
     execute_process(COMMAND ${CMAKE_COMMAND} --build "${WORK}/build" -- -k 0 all read_alone

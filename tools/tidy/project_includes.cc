@@ -67,8 +67,8 @@ bool is_use(const std::vector<Token>& tokens, std::size_t i) {
   const bool word_before = !before.empty() && is_word(before[0]);
   const bool declared = word_before && !in_list(kBeforeUses, before);
   if (is_constant_name(word)) {
-    const bool given =
-        i + 2 < tokens.size() && tokens[i + 1].text == "=" && tokens[i + 2].text != "=";
+    const std::string after = i + 2 < tokens.size() ? tokens[i + 1].text + tokens[i + 2].text : "";
+    const bool given = after == "[]" || (after[0] == '=' && after != "==");
     return !declared && !given && before != ">";
   }
   const bool called = i + 1 < tokens.size() && tokens[i + 1].text == "(";
