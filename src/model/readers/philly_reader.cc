@@ -116,7 +116,7 @@ std::optional<std::int64_t> parse_timestamp(std::string_view text) {
 
 Result<Trace> parse_philly(const TextFile& file) {
   TraceBuilder builder(file.path, "philly");
-  TableReader table(file, {}, builder.complaints());
+  TableReader table(file, {',', true, '#'}, builder.complaints());
   const bool dated = table.column("timestamp") >= 0;
   const bool complete = dated
                             ? table.require({"timestamp", "duration", "num_gpus", "cluster"})

@@ -27,6 +27,14 @@ TEST(Philly, ReadsNumberedRows) {
   EXPECT_EQ(trace->jobs[0].submission->menu, trace->jobs[3].submission->menu) << "shared";
 }
 
+TEST(Philly, SkipsCommentsBeforeTheHeaderAndBetweenRows) {
+  const std::string text =
+      "# from, where\n#, and why\njob_id,submit_s,num_gpus,duration_s,vc\na,0,1,5,v\n#b,0,1,5,v\n";
+  const Result<Trace> trace = parse_philly({"p", text});
+  ASSERT_TRUE(trace.ok()) << trace.error().text();
+  EXPECT_EQ(trace->jobs.size(), 1U);
+}
+
 TEST(Philly, SortsDatedRowsByTimeDurationAndSize) {
   const std::string text = fixture_text("traces/philly_dated.csv");
   const Result<Trace> trace = parse_philly({"p", text});
