@@ -6,17 +6,9 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/wrap.h"
 
 namespace weft {
-namespace {
-
-// Columns a UTF-8 text takes, every code point counted as one.
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-}  // namespace
 
 std::string csv_cell(const std::string& cell) {
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
@@ -40,29 +32,65 @@ void Table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text() const {
-  std::vector<size_t> widths;
-  for (const std::string& heading : headings_) widths.push_back(width_of(heading));
+std::vector<size_t> Table::widths(size_t limit) const {
+  std::vector<size_t> widths(headings_.size(), 0);
+  for (size_t i = 0; i < headings_.size(); ++i) widths[i] = widest_line(headings_[i]);
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], widest_line(row[i]));
   }
+  if (limit > 0 && !widths.empty() && left_.back()) {
+    constexpr size_t kLeast = 20;  // columns in which words can still be read
+    size_t others = 0;
+    for (size_t i = 0; i + 1 < widths.size(); ++i) others += widths[i] + 2;
+    widths.back() = std::min(widths.back(), std::max(kLeast, limit - std::min(limit, others)));
+  }
+  return widths;
+}
+
+std::string Table::text(size_t limit) const {
+  const std::vector<size_t> widths = this->widths(limit);
   std::string out;
-  const auto line = [&](const std::vector<std::string>& cells) {
+  // Line `n` of each cell; false when all cells are through.
+  const auto line = [&](std::vector<std::string>& cells, bool first) {
     std::string text;
+    bool more = false;
     for (size_t i = 0; i < cells.size(); ++i) {
-      const std::string pad(widths[i] - width_of(cells[i]), ' ');
+      const size_t end = std::min(cells[i].find('\n'), cells[i].size());
+      const std::string cell = cells[i].substr(0, end);
+      more = more || end < cells[i].size();
+      cells[i].erase(0, end + 1);
+      const std::string pad(widths[i] - std::min(widths[i], columns_of(cell)), ' ');
       text += i == 0 ? "" : "  ";
-      text += left_[i] ? cells[i] + pad : pad + cells[i];
+      text += left_[i] ? cell + pad : pad + cell;
     }
-    out += text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
+    const size_t end = text.find_last_not_of(' ') + 1;
+    if (first || end > 0) out += text.substr(0, end) + '\n';
+    return more;
   };
-  line(headings_);
-  for (const auto& row : rows_) line(row);
+  const auto print = [&](std::vector<std::string> cells, bool at_bottom) {
+    if (limit > 0 && left_.back()) cells.back() = wrapped(cells.back(), widths.back());
+    if (at_bottom) {  // headings of one line stand above the rows, not above other headings
+      size_t most = 0;
+      const auto breaks = [](const std::string& c) { return std::count(c.begin(), c.end(), '\n'); };
+      for (const std::string& c : cells) most = std::max(most, static_cast<size_t>(breaks(c)));
+      for (std::string& c : cells) c.insert(0, most - static_cast<size_t>(breaks(c)), '\n');
+    }
+    for (bool first = true; line(cells, first); first = false) {
+    }
+  };
+  print(headings_, true);
+  for (const auto& row : rows_) print(row, false);
   return out;
 }
 
+std::vector<std::string> Table::plain_headings() const {
+  std::vector<std::string> plain = headings_;
+  for (std::string& heading : plain) std::replace(heading.begin(), heading.end(), '\n', ' ');
+  return plain;
+}
+
 std::string Table::markdown() const {
-  std::string out = fmt::format("| {} |\n|", fmt::join(headings_, " | "));
+  std::string out = fmt::format("| {} |\n|", fmt::join(plain_headings(), " | "));
   for (bool left : left_) out += left ? "---|" : "---:|";
   out += '\n';
   for (const auto& row : rows_) out += fmt::format("| {} |\n", fmt::join(row, " | "));
@@ -75,7 +103,7 @@ std::string Table::csv() const {
     for (size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_cell(cells[i]);
     out += '\n';
   };
-  line(headings_);
+  line(plain_headings());
   for (const auto& row : rows_) line(row);
   return out;
 }
@@ -110,7 +138,7 @@ std::string Table::html() const {
     }
     out += "</tr>\n";
   };
-  line(headings_, "th");
+  line(plain_headings(), "th");
   for (const auto& row : rows_) line(row, "td");
   return out + "</table>\n";
 }

@@ -1,6 +1,7 @@
 // Text tables for terminals: numbers to the right, names to the left, nothing cut.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -8,16 +9,22 @@ namespace weft {
 
 class Table {
  public:
-  // A heading that starts with '<' makes a left-aligned column (the sign is not shown).
+  // A heading that starts with '<' makes a left-aligned column (the sign is not shown). A line
+  // break in a heading is a blank in every form but text.
   explicit Table(std::vector<std::string> headings);
   void row(std::vector<std::string> cells);
-  std::string text() const;
+  // Within `limit` columns, as far as wrapping the last column suffices and if that is
+  // left-aligned; 0: as wide as it gets.
+  std::string text(std::size_t limit = 0) const;
   std::string markdown() const;
   std::string csv() const;
   // A table element; cells are shown as text whatever they hold.
   std::string html() const;
 
  private:
+  std::vector<std::size_t> widths(std::size_t limit) const;
+  std::vector<std::string> plain_headings() const;
+
   std::vector<std::string> headings_;
   std::vector<bool> left_;
   std::vector<std::vector<std::string>> rows_;

@@ -19,6 +19,27 @@ TEST(Table, NumbersToTheRightNamesToTheLeft) {
             "| policy | mean s |\n|---|---:|\n| fifo | 6210 |\n| 2d-las ✓ | 5 |\n");
 }
 
+TEST(Table, HeadingsOfTwoLinesStandAboveTheRows) {
+  Table table({"<policy", "mean\nJCT s"});
+  table.row({"fifo", "6210"});
+  EXPECT_EQ(table.text(),
+            "         mean\n"
+            "policy  JCT s\n"
+            "fifo     6210\n");
+  EXPECT_EQ(table.csv(), "policy,mean JCT s\nfifo,6210\n");
+}
+
+TEST(Table, TheLastColumnIsWrappedToALimit) {
+  Table table({"<job", "n", "<why"});
+  table.row({"a", "1", "it waits for devices that others hold"});
+  table.row({"b", "22", ""});
+  EXPECT_EQ(table.text(30),
+            "job   n  why\n"
+            "a     1  it waits for devices\n"
+            "         that others hold\n"
+            "b    22\n");
+}
+
 TEST(Table, CsvQuotesWhatWouldBreakIt) {
   Table table({"<a", "b"});
   table.row({"x,y", "say \"no\""});
