@@ -81,6 +81,31 @@ TEST_P(TruthAndBelief, TrueLengthReachesNoDecisionBeforeTheEnd) {
   }
 }
 
+// Whether other estimates of every job lead to other decisions in one of the random worlds.
+bool estimates_reach_decisions(const Policy& policy) {
+  constexpr std::uint64_t kMostWorlds = 60;
+  for (std::uint64_t seed = 1; seed <= kMostWorlds; ++seed) {
+    RandomCaseLimits limits;
+    limits.most_jobs = 25;
+    RandomCase world = make_random_case(seed, limits);
+    world.options.estimates.kind = EstimateMode::Kind::kUser;
+    DecisionRecorder first, second;
+    Random random(seed + 177);
+    EXPECT_TRUE(run_trace(world.cluster, world.trace, policy, world.options, &first).ok());
+    for (TraceJob& job : world.trace.jobs) job.truth.user_estimate *= random.uniform(0.1, 10);
+    EXPECT_TRUE(run_trace(world.cluster, world.trace, policy, world.options, &second).ok());
+    if (first.before(kNever) != second.before(kNever)) return true;
+  }
+  return false;
+}
+
+TEST_P(TruthAndBelief, EstimatesReachDecisionsWhereThePolicySaysSo) {
+  const auto composition = find_policy(GetParam());
+  ASSERT_TRUE(composition.ok());
+  EXPECT_EQ(estimates_reach_decisions(*testing_policy(GetParam())), uses_estimates(*composition))
+      << "src/policy/uses_estimates.cc lists the parts that read estimates";
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryPolicy, TruthAndBelief, testing::ValuesIn(policy_names()),
                          policy_test_name);
 

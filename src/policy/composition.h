@@ -65,6 +65,10 @@ Result<std::unique_ptr<Sharer>> make_sharer(const Part& part);
 Result<std::vector<std::unique_ptr<Guard>>> make_guards(const std::vector<Part>& parts);
 std::vector<std::string> place_names();
 
+// Whether a part of it looks at estimates of durations: with an oracle's it decides by what nobody
+// can know. Requires: assemble() accepts the composition.
+bool uses_estimates(const Composition& composition);
+
 // Every policy that has a name of its own, in the order of docs/policies.md.
 const std::vector<Composition>& known_policies();
 // A known policy by name, or the YAML composition in the file `name` (docs/policies.md).

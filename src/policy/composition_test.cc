@@ -48,6 +48,31 @@ TEST(Composition, YamlWithoutABaseIsFifoWithOtherParts) {
   EXPECT_EQ(composed->allocate.name, "list");
 }
 
+TEST(Composition, PartsSayWhetherEstimatesAreUsed) {
+  struct UseRow {
+    const char* why;
+    const char* yaml;
+    bool want;
+  };
+  const std::vector<UseRow> table = {
+      {"the order of arrival is no guess", "base: fifo\n", false},
+      {"service so far is no guess", "base: 2d-las\n", false},
+      {"the least remaining time is one", "base: srtf\n", true},
+      {"a key alone makes the difference", "base: 2d-las\nkey: remaining\n", true},
+      {"and takes it away", "base: srtf\nkey: attained\n", false},
+      {"a reservation needs an end to wait for", "allocate: {part: list, backfill: easy}\n", true},
+      {"passing a blocked job needs none", "allocate: {part: list, backfill: any}\n", false},
+      {"work left over time left", "base: min-cost\nallocate: {part: share, deadlines: yes}\n",
+       true},
+      {"cost alone", "base: min-cost\n", false},
+  };
+  for (const UseRow& row : table) {
+    const auto composed = parse_composition(row.yaml, "p.yaml");
+    ASSERT_TRUE(composed.ok()) << row.why << ": " << composed.error().text();
+    EXPECT_EQ(uses_estimates(*composed), row.want) << row.why;
+  }
+}
+
 struct BadYaml {
   const char* why;
   const char* text;
