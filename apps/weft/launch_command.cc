@@ -24,6 +24,7 @@ char dashes[] = "\x01--";
 
 struct LaunchArguments {
   int ranks = 0, max_restarts = -1, port = 0;
+  int per_node = 0, nodes = 0;  // torchrun's way to say how many; 0: not said
   double grace_s = 30;
   std::string hosts, elastic, log_dir, via, address;
   std::vector<std::string> variables;
@@ -57,6 +58,38 @@ Status read_elastic(const LaunchArguments& a, runtime::LaunchRules& rules) {
   return {};
 }
 
+// -n, or torchrun's two numbers.
+Status read_ranks(LaunchArguments& a) {
+  if (a.ranks > 0) return {};
+  if (a.per_node == 0) {
+    return bad_use("nothing says how many ranks to start", "weft launch -n 4 python3 train.py");
+  }
+  const std::int64_t ranks = std::int64_t{a.per_node} * std::max(1, a.nodes);
+  if (ranks > kMostRanks) {
+    return bad_use(fmt::format("--nnodes {} times --nproc-per-node {} is {} ranks; at most {}",
+                               a.nodes, a.per_node, ranks, kMostRanks));
+  }
+  if (a.nodes > 1 && a.hosts.empty()) {
+    return bad_use(fmt::format("--nnodes {} needs --hosts with {} hosts", a.nodes, a.nodes),
+                   "`weft launch` is run once, and starts the ranks of every host by ssh");
+  }
+  a.ranks = static_cast<int>(ranks);
+  return {};
+}
+
+// --nnodes: the first hosts, each with as many slots as ranks are asked for there.
+Status keep_nodes(const LaunchArguments& a, std::vector<runtime::Host>& hosts) {
+  if (a.per_node == 0) return {};
+  const auto nodes = static_cast<std::size_t>(std::max(1, a.nodes));
+  if (hosts.size() < nodes) {
+    return bad_use(
+        fmt::format("{} has {} hosts, but --nnodes is {}", a.hosts, hosts.size(), nodes));
+  }
+  hosts.resize(nodes);
+  for (runtime::Host& host : hosts) host.slots = a.per_node;
+  return {};
+}
+
 Status read_hosts(const LaunchArguments& a, LaunchPlan& plan) {
   const int most = std::max(plan.rules.ranks, plan.rules.most);
   if (a.hosts.empty()) {
@@ -68,6 +101,7 @@ Status read_hosts(const LaunchArguments& a, LaunchPlan& plan) {
   Result<std::vector<runtime::Host>> hosts = runtime::parse_hosts(*text, a.hosts);
   if (!hosts.ok()) return hosts.error();
   plan.hosts = std::move(*hosts);
+  if (Status kept = keep_nodes(a, plan.hosts); !kept.ok()) return kept;
   const int slots = runtime::slots_of(plan.hosts);
   if (slots >= most) return {};
   return bad_use(
@@ -77,13 +111,14 @@ Status read_hosts(const LaunchArguments& a, LaunchPlan& plan) {
       "a host without slots=N has one");
 }
 
-Result<LaunchPlan> read_plan(const LaunchArguments& a, std::vector<std::string> command) {
+Result<LaunchPlan> read_plan(LaunchArguments a, std::vector<std::string> command) {
   if (command.empty())
     return bad_use("there is no command to run", "weft launch -n 4 python3 t.py");
   if (command[0].starts_with('-')) {
     return bad_use(fmt::format("there is no option {}", shown(command[0])),
                    "weft launch --help lists them; the command comes after the options");
   }
+  if (Status read = read_ranks(a); !read.ok()) return read.error();
   LaunchPlan plan;
   plan.rules.ranks = a.ranks;
   plan.rules.grace_s = a.grace_s;
@@ -194,11 +229,18 @@ void protect_launch_words(int argc, char** argv) {
 
 Verb add_launch_command(CLI::App& app) {
   const auto a = std::make_shared<LaunchArguments>();  // shared by parser and runner
-  CLI::App* verb = app.add_subcommand("launch", "start the ranks of a job and keep them running");
+  CLI::App* verb = app.add_subcommand(
+      "launch", "start the ranks of a job, as torchrun does, and keep them running");
   verb->prefix_command();
   verb->add_option("-n,--ranks", a->ranks, "how many processes to start")
-      ->required()
       ->check(whole_number_from(1, kMostRanks));
+  verb->add_option("--nproc-per-node,--nproc_per_node", a->per_node,
+                   "torchrun's way instead of -n: processes on each node")
+      ->check(whole_number_from(1, kMostRanks))
+      ->excludes("--ranks");
+  verb->add_option("--nnodes", a->nodes, "and on how many hosts of --hosts, in its order (1)")
+      ->check(whole_number_from(1, kMostRanks))
+      ->needs("--nproc-per-node");
   verb->add_option("--hosts", a->hosts, "file of lines `host [slots=N] [address=A]`; by ssh");
   verb->add_option("--elastic", a->elastic, "MIN:MAX: replace ranks that fail, one by one");
   verb->add_option("--max-restarts", a->max_restarts,
@@ -220,6 +262,7 @@ Verb add_launch_command(CLI::App& app) {
       "second SIGINT kills; SIGUSR2 adds a rank to an elastic job. The exit code is 0, or that of\n"
       "the first rank that failed.\n"
       "example: weft launch -n 4 python3 train.py --epochs 3\n"
+      "         weft launch --nproc-per-node 8 --nnodes 2 --hosts hosts.txt python3 train.py\n"
       "         weft launch -n 4 --elastic 2:4 --log-dir logs python3 train.py");
   return {verb, [a, verb] { return launch_job(*a, command_of(verb->remaining())); }};
 }

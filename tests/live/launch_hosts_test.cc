@@ -37,6 +37,22 @@ TEST(LiveLaunchHosts, RanksRunWhereTheFileSays) {
   }
 }
 
+TEST(LiveLaunchHosts, TakesTheNumbersThatTorchrunTakes) {
+  const Scratch files;
+  const std::string hosts =
+      files.write("hosts", "localhost\nbeta address=127.0.0.1\ngamma address=127.0.0.1\n");
+  const std::string say = "echo on ${VIA:-here} rank $RANK of $WORLD_SIZE";
+  Launch alone({"--nproc_per_node", "2"}, say);
+  ASSERT_EQ(alone.wait(), 0) << alone.err();
+  EXPECT_THAT(alone.out(), HasSubstr("on here rank 1 of 2\n"));
+  Launch launch({"--nproc-per-node", "2", "--nnodes", "2", "--hosts", hosts, "--via",
+                 "env VIA={host}", "--address", "127.0.0.1"},
+                say);
+  ASSERT_EQ(launch.wait(), 0) << launch.err();
+  EXPECT_THAT(launch.out(), HasSubstr("on here rank 1 of 4\n"));
+  EXPECT_THAT(launch.out(), HasSubstr("on beta rank 3 of 4\n"));
+}
+
 TEST(LiveLaunchHosts, SignalsAndKillsReachOtherHosts) {
   const Scratch files;
   const std::string hosts = files.write("hosts", "alpha slots=2\n");
@@ -88,7 +104,13 @@ TEST(LiveLaunchHosts, BadUseIsToldBeforeAnythingStarts) {
   const std::string touch = " touch " + mark;
   const std::vector<BadUse> table = {
       {"no rank", "-n 0" + touch, "'0' is not a whole number from 1"},
-      {"how many is not said", touch, "--ranks is required"},
+      {"how many is not said", touch, "nothing says how many ranks to start"},
+      {"how many is said twice", "-n 2 --nproc-per-node 2" + touch, "--ranks"},
+      {"nodes without ranks", "--nnodes 2" + touch, "--nproc-per-node"},
+      {"nodes without hosts", "--nproc-per-node 2 --nnodes 2" + touch,
+       "--nnodes 2 needs --hosts with 2 hosts"},
+      {"more nodes than hosts", "--nproc-per-node 1 --nnodes 2 --hosts " + hosts + touch,
+       "has 1 hosts, but --nnodes is 2"},
       {"no command", "-n 1", "there is no command to run"},
       {"a command nobody has", "-n 1 no-such-program-here", "is not found in PATH"},
       {"an option nobody has", "-n 1 --ranka 3" + touch, "there is no option '--ranka'"},
