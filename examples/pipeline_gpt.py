@@ -2,7 +2,7 @@
 
     weft plan pipeline --schedule zb-h1 --stages 4 --microbatches 8 --write zb-h1.json
     weft launch -n 4 python3 examples/pipeline_gpt.py zb-h1.json --trace trace.json
-    weft plan pipeline --trace trace.json
+    weft plan pipeline --recording trace.json
 
 Afterwards one rank trains the same model alone and compares the losses; ends with 1 when any differs by
 more than 1e-5. Operations are padded to the times in the schedule (--unit seconds each), because ranks

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/wrap.h"
 #include "tests/cross_testing.h"
 
 namespace weft {
@@ -190,6 +191,45 @@ TEST(CommandLine, JsonHasThePromisedKeys) {
   EXPECT_EQ(run["estimates"], "oracle");
   EXPECT_GT(run["mean_jct_s"], 0);
   EXPECT_GE(run["p99_jct_s"], run["p50_jct_s"]);
+}
+
+TEST(CommandLine, EveryVerbHelps) {
+  const Scratch scratch;
+  // Those that completions know, and hidden ones and old names.
+  std::vector<std::string> paths = {
+      "", "bench rank", "bench survive", "trace", "bench explain", "nodes open", "queue"};
+  const std::string fish = run_weft(scratch, "completions fish").out;
+  const std::string begin = "set -g __weft_paths";
+  const std::size_t from = fish.find(begin) + begin.size();
+  const std::string known = fish.substr(from, fish.find('\n', from) - from);
+  for (std::size_t at = known.find('\''); at != std::string::npos;) {
+    const std::size_t end = known.find('\'', at + 1);
+    paths.push_back(known.substr(at + 1, end - at - 1));
+    at = known.find('\'', end + 1);
+  }
+  EXPECT_GT(paths.size(), 50u);
+  for (const std::string& path : paths) {
+    const CommandResult help = run_weft(scratch, path + " --help");
+    EXPECT_EQ(help.code, 0) << path << "\n" << help.err;
+    EXPECT_EQ(help.err, "") << path;
+    for (const char c : help.out) {
+      ASSERT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << path << " has byte " << +c;
+    }
+    EXPECT_LE(widest_line(help.out), kPageColumns) << help.out;
+  }
+  EXPECT_EQ(run_weft(scratch, "sim -h").out, run_weft(scratch, "sim --help").out);
+}
+
+TEST(CommandLine, UnknownVerbsAreNamed) {
+  const Scratch scratch;
+  const CommandResult close = run_weft(scratch, "simm");
+  EXPECT_EQ(close.code, 2);
+  EXPECT_NE(close.err.find("there is no verb 'simm'\n  hint: did you mean 'sim'?"),
+            std::string::npos)
+      << close.err;
+  const CommandResult nothing = run_weft(scratch, "");
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_NE(nothing.err.find("\nrun jobs\n"), std::string::npos) << nothing.err;
 }
 
 TEST(CommandLine, TableEndsInAVerdict) {

@@ -50,7 +50,7 @@ TEST(PlanPipeline, ARecordedRunIsReplayedAndTheSlowWorkerNamed) {
                    trace);
   ASSERT_EQ(made.code, 0) << made.err;
   const CommandResult read =
-      run_weft(scratch, "plan pipeline --trace " + trace + " --ideal worker=2 --json --svg " +
+      run_weft(scratch, "plan pipeline --recording " + trace + " --ideal worker=2 --json --svg " +
                             scratch.path("replay.svg"));
   ASSERT_EQ(read.code, 0) << read.err;
   const auto before = nlohmann::json::parse(made.out);
@@ -60,7 +60,7 @@ TEST(PlanPipeline, ARecordedRunIsReplayedAndTheSlowWorkerNamed) {
   EXPECT_NEAR(after["what_if_s"].get<double>(), 33, 1e-9);
   EXPECT_NEAR(after["ideal_s"].get<double>(), 33, 1e-9);
   EXPECT_NEAR(after["causes"][2]["alone_s"].get<double>(), before["makespan"].get<double>(), 1e-9);
-  const CommandResult text = run_weft(scratch, "plan pipeline --trace " + trace);
+  const CommandResult text = run_weft(scratch, "plan pipeline --trace " + trace);  // its old name
   EXPECT_NE(text.out.find("the most is due to worker=2"), std::string::npos) << text.out;
   EXPECT_GT(std::filesystem::file_size(scratch.path("replay.svg")), 1000u);
   const CommandResult far =
@@ -96,9 +96,9 @@ TEST(PlanPipeline, BadInputIsNamed) {
            Row{"--schedule 1f1b --stages 4 --microbatches 8 --limit 3", 1, "the limit is 3"},
            Row{"--schedule 1f1b --stages 4 --microbatches 8 --times 1,2", 2, "--times"},
            Row{"--trace /nowhere.json", 2, "/nowhere.json"},
-           Row{"--trace x --schedule 1f1b", 2, "leave out --schedule"},
+           Row{"--recording x --schedule 1f1b", 2, "leave out --schedule"},
            Row{"--read /nowhere.json", 2, "/nowhere.json"},
-           Row{"--stages 4", 2, "--schedule, --read or --trace is needed"},
+           Row{"--stages 4", 2, "--schedule, --read or --recording is needed"},
            Row{"--schedule search --stages 4 --microbatches 8 --limit 0.5", 2, "the limit is 0.5"},
        }) {
     const Scratch scratch;

@@ -152,7 +152,7 @@ std::optional<int> run_meeting(int argc, char** argv) {
 
 Verb add_agent_command(CLI::App& app) {
   const auto a = std::make_shared<AgentArguments>();  // shared by parser and runner
-  CLI::App* verb = app.add_subcommand("agent", "run ranks on this node for a controller");
+  CLI::App* verb = app.add_subcommand("agent", "run ranks on this node for a daemon on another");
   verb->add_option("--controller", a->controller, "host:port where agents are expected");
   verb->add_option("--secret-file", a->secret_file, "the cluster's secret, 64 hexadecimal digits");
   verb->add_flag("--join", a->join,

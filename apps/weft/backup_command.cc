@@ -49,7 +49,7 @@ Verb add(CLI::App& app, const char* name, const char* says, const char* folder,
 }  // namespace
 
 Verb add_backup_command(CLI::App& app) {
-  Verb verb = add(app, "backup", "copy a store, also while its daemon runs",
+  Verb verb = add(app, "backup", "copy a store, even while its daemon runs",
                   "where to: empty or not there", [](const BackupArguments& a) {
                     return tell("backup", a, live::backup_store(a.store, a.folder));
                   });
@@ -58,7 +58,7 @@ Verb add_backup_command(CLI::App& app) {
 }
 
 Verb add_restore_command(CLI::App& app) {
-  Verb verb = add(app, "restore", "make a store from a copy", "what `weft backup` made",
+  Verb verb = add(app, "restore", "make a store from a backup", "what `weft backup` made",
                   [](const BackupArguments& a) {
                     return tell("restore", a, live::restore_store(a.folder, a.store));
                   });

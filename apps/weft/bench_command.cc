@@ -10,8 +10,8 @@
 #include "base/stopwatch.h"
 #include "base/table.h"
 #include "bench_allreduce.h"
+#include "bench_choose.h"
 #include "bench_codec.h"
-#include "bench_explain.h"
 #include "bench_rank.h"
 #include "bench_start.h"
 #include "bench_survive.h"
@@ -161,7 +161,8 @@ Verb add_flows(CLI::App& bench) {
 }  // namespace
 
 Verb add_bench_command(CLI::App& app) {
-  CLI::App* bench = app.add_subcommand("bench", "how fast this machine simulates and communicates");
+  CLI::App* bench =
+      app.add_subcommand("bench", "measure how fast this machine simulates and communicates");
   bench->require_subcommand(1);
   bench->footer(
       "example: weft bench flows --hosts 65536 --flows 65536 --json\n"
@@ -169,11 +170,11 @@ Verb add_bench_command(CLI::App& app) {
       "         weft bench allreduce --ranks 4 --sizes 4KB,1MB,64MB\n"
       "         weft bench start --ranks 8,32,64\n"
       "         weft bench training --width 500 --modes int8/bsp none/local:period=8\n"
-      "         weft bench explain --ranks 4 --bytes 1MB\n"
+      "         weft bench choose --ranks 4 --bytes 1MB\n"
       "         weft bench codec --codec int8 topk:rate=0.01");
   const std::vector<Verb> verbs = {add_flows(*bench),         add_bench_allreduce(*bench),
                                    add_bench_start(*bench),   add_bench_codec(*bench),
-                                   add_bench_explain(*bench), add_bench_rank(*bench),
+                                   add_bench_choose(*bench),  add_bench_rank(*bench),
                                    add_bench_survive(*bench), add_bench_training(*bench)};
   return {bench, [verbs] {
             for (const Verb& verb : verbs) {

@@ -123,6 +123,7 @@ int run_rank(const RankArguments& a) {
 Verb add_bench_rank(CLI::App& bench) {
   const auto a = std::make_shared<RankArguments>();  // shared by parser and runner
   CLI::App* verb = bench.add_subcommand("rank", "one rank, for bench allreduce and bench start");
+  verb->group(kHidden);
   verb->add_option("--ranks", a->ranks)->required()->check(CLI::Range(1, 4096));
   verb->add_option("--rank", a->rank)->required()->check(CLI::Range(0, 4095));
   verb->add_option("--rendezvous", a->folder, "an empty folder that all ranks see")->required();

@@ -94,6 +94,7 @@ int run_survivor(const SurviveArguments& a) {
 Verb add_bench_survive(CLI::App& bench) {
   const auto a = std::make_shared<SurviveArguments>();  // shared by parser and runner
   CLI::App* verb = bench.add_subcommand("survive", "a rank that sums through faults, for drills");
+  verb->group(kHidden);
   verb->add_option("--ranks", a->ranks)->check(CLI::Range(1, 4096));
   verb->add_option("--rank", a->rank)->required()->check(CLI::Range(0, 4095));
   verb->add_option("--rendezvous", a->folder, "an empty folder that all ranks see")->required();

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "help_text.h"
+
 namespace weft {
 namespace {
 
@@ -20,7 +22,7 @@ struct CompletionPlace {
 
 void gather(const CLI::App& app, const std::string& path, std::vector<CompletionPlace>& places) {
   CompletionPlace place{path, {}, {}};
-  for (const CLI::Option* option : app.get_options()) {
+  for (const CLI::Option* option : shown_options(app)) {
     for (const std::string& name : option->get_lnames()) {
       place.options.push_back({"--" + name, option->get_description()});
     }
@@ -28,7 +30,7 @@ void gather(const CLI::App& app, const std::string& path, std::vector<Completion
       place.options.push_back({"-" + name, option->get_description()});
     }
   }
-  const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+  const auto verbs = shown_verbs(app);
   for (const CLI::App* verb : verbs) {
     place.verbs.push_back({verb->get_name(), verb->get_description()});
   }
@@ -146,7 +148,7 @@ std::string fish(const std::vector<CompletionPlace>& places) {
 
 Verb add_completions_command(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("completions", "what a shell needs to complete `weft`");
+  CLI::App* verb = app.add_subcommand("completions", "print a shell completion script");
   verb->add_option("shell", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));

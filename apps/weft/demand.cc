@@ -231,7 +231,7 @@ Result<Demand> read_demand(const std::string& store, const DemandOptions& option
                  fmt::format("{}: no job of the journal ran or is believed to need any time ({} "
                              "were left out)",
                              store, out.left_out),
-                 ""};
+                 "submit a job first, such as examples/jobs/shell.yaml"};
   }
   return out;
 }

@@ -150,7 +150,7 @@ int run_demo(const DemoArguments& a) {
 Verb add_demo_command(CLI::App& app) {
   const auto a = std::make_shared<DemoArguments>();
   CLI::App* verb = app.add_subcommand(
-      "demo", "eight real training jobs under fifo and under Weft, predicted and measured");
+      "demo", "train eight small jobs here under fifo and under Weft, predicted and measured");
   verb->add_option("--report", a->report, "HTML page to write (demo-report.html)");
   verb->add_option("--dir", a->folder, "keep stores and logs in this folder");
   verb->add_flag("--json", a->json, "print JSON");

@@ -100,7 +100,7 @@ std::vector<Verb> add_exec_commands(CLI::App& app, std::vector<std::string> word
     verb->add_option("job", a->job, "uuid, its beginning, or name")->required();
     verb->add_option("--store", a->store,
                      "folder of the daemon's journal (WEFT_HOME, or a usual place)");
-    verb->add_option("--rank", a->rank, "beside which rank (0)")
+    verb->add_option("--rank", a->rank, "whose environment (0)")
         ->check(whole_number_from(0, 1 << 24));
     verb->add_option("--replica", a->replica, "of a service: which, as `weft status` names them");
     verb->add_option("--timeout", a->timeout_s, "seconds after which it is killed (a day)")
@@ -108,14 +108,14 @@ std::vector<Verb> add_exec_commands(CLI::App& app, std::vector<std::string> word
     verbs.push_back({verb, [a] { return run_exec(*a); }});
     return std::pair{verb, a};
   };
-  const auto [exec, e] = add("exec", "run a command beside a rank, in its place and its share");
+  const auto [exec, e] = add("exec", "run a command in a rank's environment");
   exec->add_flag("-t,--tty", e->terminal, "with a terminal, as for an editor or a debugger");
   exec->footer(
       "The exit code is the command's; 255 when it was lost.\n"
       "example: weft exec train --rank 3 -- nvidia-smi\n"
       "         weft exec train -- tar c checkpoints | tar x");
   e->words = std::move(words);
-  const auto [attach, s] = add("attach", "open a shell beside a rank");
+  const auto [attach, s] = add("attach", "open a shell in a rank's environment");
   s->terminal = true;
   s->words = {"/bin/sh", "-c", kShell};
   return verbs;

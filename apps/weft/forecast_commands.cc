@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/wrap.h"
 #include "daemon_client.h"
 #include "demand.h"
+#include "job_page.h"
 #include "live/daemon/daemon.h"
 #include "live/daemon/recorded.h"
 #include "live/job/job_text.h"
@@ -35,7 +37,7 @@ std::string time_in_words(const Json& at, const Json& now) {
   if (!at.is_number()) return "not known";
   const double left = at.get<double>() - now.get<double>();
   if (left <= 0) return "now";
-  return left < 600 ? fmt::format("in {:.0f} s", left) : fmt::format("in {:.1f} h", left / kHour);
+  return "in " + time_words(left);
 }
 
 int run_explain(const ForecastArguments& a) {
@@ -51,24 +53,28 @@ int run_explain(const ForecastArguments& a) {
   }
   const auto text = [&](const char* key) { return answer->at(key).get<std::string>(); };
   fmt::print("{}: {} under {}\n", text("name"), text("state"), text("policy"));
-  if (!answer->contains("needs_s")) return kExitDone;
+  if (!answer->contains("needs_s")) {
+    fmt::print("  it neither waits nor runs; `weft status {}` shows what became of it\n", a.job);
+    return kExitDone;
+  }
   if (answer->at("why").is_string()) {
     const int ahead = answer->value("ahead", 0);
     fmt::print("  why it waits: {}{}\n", text("why"),
-               ahead > 0 ? fmt::format("; {} jobs ahead", ahead) : "");
+               ahead > 0 ? fmt::format("; {} job{} ahead", ahead, ahead == 1 ? "" : "s") : "");
   }
   const Json& now = answer->at("now_s");
   if (answer->at("predicted_rejected")) {
     fmt::print("  the policy is going to reject it\n");
   } else {
-    fmt::print("  predicted start: {}; end: {}{}\n",
-               time_in_words(answer->at("predicted_start_s"), now),
+    const std::string start = time_in_words(answer->at("predicted_start_s"), now);
+    fmt::print("  predicted {}end: {}{}\n",
+               answer->at("why").is_string() ? fmt::format("start: {}; ", start) : "",
                time_in_words(answer->at("predicted_end_s"), now),
                answer->at("forecast_whole") ? "" : " (the forecast ended early)");
   }
-  fmt::print("  it is believed to need {:.0f} s more, from {}; the state is {:.1f} s old\n",
-             answer->at("needs_s").get<double>(), text("estimate_from"),
-             answer->at("state_age_s").get<double>());
+  fmt::print("  as of {} ago, it needs {} more, from {}\n",
+             time_words(answer->at("state_age_s").get<double>()),
+             time_words(answer->at("needs_s").get<double>()), text("estimate_from"));
   return kExitDone;
 }
 
@@ -86,10 +92,19 @@ Result<Demand> demand_in(const ForecastArguments& a) {
   return read_demand(a.store.empty() ? live::default_store() : a.store, options);
 }
 
-std::string demand_note(const Demand& demand) {
-  return fmt::format(
-      "{} jobs have not ended and are taken to need what was believed of them; {} were left out\n",
-      demand.unfinished, demand.left_out);
+// "3 jobs", and what is to be known of them besides.
+std::string demand_words(const Demand& demand) {
+  const auto jobs = [](std::size_t n) { return fmt::format("{} job{}", n, n == 1 ? "" : "s"); };
+  std::string text = jobs(demand.trace.jobs.size());
+  if (demand.unfinished > 0) {
+    text +=
+        fmt::format(" ({} not ended, taken to need what is believed of them)", demand.unfinished);
+  }
+  if (demand.left_out > 0) {
+    text += fmt::format("; {} left out (services, or never ran and nothing is believed of them)",
+                        jobs(static_cast<std::size_t>(demand.left_out)));
+  }
+  return text;
 }
 
 int run_whatif(const ForecastArguments& a) {
@@ -129,10 +144,12 @@ int run_whatif(const ForecastArguments& a) {
     return kExitDone;
   }
   const std::vector<RunGroup> groups = group_by_seed(results, loads);
-  fmt::print("{} jobs of {} on {}: {} devices; estimates: {}\n{}\n{}\n{}\n",
-             demand->trace.jobs.size(), demand->trace.path, demand->cluster.text,
-             demand->cluster.device_count(), results.front().estimates, demand_note(*demand),
-             comparison_table(groups).text(), verdict(groups));
+  const std::string about =
+      fmt::format("the journal of {} on {}, {} device{}: {}", demand->trace.path,
+                  demand->cluster.text, demand->cluster.device_count(),
+                  demand->cluster.device_count() == 1 ? "" : "s", demand_words(*demand));
+  const std::string page = comparison_table(groups).text() + "\n" + verdict(groups) + "\n";
+  fmt::print("{}\n\n{}", wrapped(about, kPageColumns), page);
   return kExitDone;
 }
 
@@ -152,7 +169,7 @@ int run_export(const ForecastArguments& a) {
                        {"file", a.file}};
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print(stderr, "weft export: {} jobs; {}", demand->trace.jobs.size(), demand_note(*demand));
+    fmt::print(stderr, "weft export: {}\n", demand_words(*demand));
   }
   return kExitDone;
 }
@@ -199,20 +216,21 @@ std::vector<Verb> add_forecast_commands(CLI::App& app) {
     return std::pair{verb, a};
   };
   constexpr const char* kSince = "only jobs submitted within so long before the end: 24h, 7d (all)";
-  const auto [explain, e] = add("explain", "why a job waits, and when it will run", run_explain);
+  const auto [explain, e] =
+      add("explain", "say why a job waits, and when it will run", run_explain);
   explain->add_option("job", e->job, "uuid, its beginning, or name")->required();
   const auto [whatif, w] =
-      add("whatif", "the journal's jobs under another policy, simulated", run_whatif);
+      add("whatif", "simulate the journal's jobs under another policy", run_whatif);
   whatif->add_option("--policy", w->policy, "by name or YAML file")->required();
   whatif->add_option("--cluster", w->cluster, "another than the journal's: 4x2 or a YAML file");
   whatif->add_option("--since", w->since, kSince);
   const auto [exported, x] =
-      add("export", "the journal's jobs as a trace for weft sim", run_export);
+      add("export", "write the journal's jobs as a trace for weft sim", run_export);
   exported->add_option("what", x->what, "trace")->required()->check(CLI::IsMember({"trace"}));
   exported->add_option("file", x->file, "to write, named .yaml (standard output)");
   exported->add_option("--since", x->since, kSince);
   exported->add_flag("--users", x->users, "put who submitted a job before its name");
-  const auto [policy, p] = add("policy", "let another policy decide", run_policy);
+  const auto [policy, p] = add("policy", "change the policy in force", run_policy);
   policy->add_option("verb", p->what, "set")->required()->check(CLI::IsMember({"set"}));
   policy->add_option("policy", p->policy, "by name or YAML file")->required();
   policy->add_flag("--dry-run", p->dry_run, "only say what it would change at once");

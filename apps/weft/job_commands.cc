@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/table.h"
 #include "daemon_client.h"
+#include "job_page.h"
 #include "live/daemon/daemon.h"
 #include "live/daemon/replay.h"
 #include "live/http/poll.h"
@@ -22,9 +23,9 @@ namespace {
 using Json = nlohmann::json;
 
 struct JobArguments {
-  std::string store, job, file, node, node_verb, from, to, queue, in, replica;
+  std::string store, job, file, replica;
   bool json = false, all = false, follow = false, wait = false, dry_run = false;
-  int rank = 0, number = 0, lasts_s = 3600;
+  int rank = 0;
 };
 using Shared = std::shared_ptr<JobArguments>;
 
@@ -34,13 +35,6 @@ std::string store_of(const JobArguments& a) {
 
 bool has_ended(const std::string& state) {
   return state == "finished" || state == "failed" || state == "cancelled" || state == "rejected";
-}
-
-std::string duration(const Json& from, const Json& to) {
-  if (!from.is_number() || !to.is_number()) return "-";
-  const double seconds = to.get<double>() - from.get<double>();
-  return seconds < 600 ? fmt::format("{:.1f} s", seconds)
-                       : fmt::format("{:.1f} h", seconds / kHour);
 }
 
 // What a policy may choose from, where there is more than one thing.
@@ -95,28 +89,11 @@ int run_submit(const JobArguments& a) {
       const auto view = client.ask("GET", "/v1/jobs/" + job.at("uuid").get<std::string>());
       if (!view.ok() || !has_ended(view->at("state"))) return false;
       well = well && view->at("state") == "finished";
-      fmt::print(stderr, "{} {}\n", view->at("name").get<std::string>(),
-                 view->at("state").get<std::string>());
+      fmt::print(stderr, "{}\n", end_words(*view));
       return true;
     });
   }
   return well ? kExitDone : kExitNo;
-}
-
-// Why it is as it is, what is wrong with its run, and whether it uses what it holds.
-std::string told_of_job(const Json& job) {
-  constexpr double kWorthTelling = 60;
-  std::string text = job.at("why");
-  const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
-  if (const std::string remark = job.value("remark", ""); !remark.empty()) add(remark);
-  const double idle_s = job.value("idle_s", 0.0);
-  if (idle_s >= kWorthTelling) add(fmt::format("idle for {:.0f} s", idle_s));
-  if (const auto service = job.find("service"); service != job.end()) {
-    add(fmt::format("{} of {} to {} replicas, {:.3g} requests/s", service->at("replicas").size(),
-                    service->at("min_replicas").get<int>(), service->at("max_replicas").get<int>(),
-                    service->at("qps").get<double>()));
-  }
-  return text;
 }
 
 int run_jobs(const JobArguments& a) {
@@ -127,24 +104,26 @@ int run_jobs(const JobArguments& a) {
     fmt::print("{}\n", answer->dump());
     return kExitDone;
   }
-  Table table(
-      {"uuid", "name", "user", "queue", "state", "waited", "ran", "nodes", "restarts", "why"});
-  for (const Json& job : answer->at("jobs")) {
-    std::string nodes;
-    for (const Json& node : job.at("nodes"))
-      nodes += (nodes.empty() ? "" : ",") + node.get<std::string>();
-    const Json& now = answer->at("now_s");
-    const Json& started = job.at("started_s");
-    const Json& ended = job.at("ended_s");
-    table.row({job.at("uuid").get<std::string>().substr(0, 8), job.at("name"), job.at("user"),
-               job.at("queue"), job.at("state"),
-               duration(job.at("submitted_s"),
-                        started.is_null() ? (ended.is_null() ? now : ended) : started),
-               duration(started, ended.is_null() ? now : ended), nodes.empty() ? "-" : nodes,
-               std::to_string(job.at("restarts").get<int>()), told_of_job(job)});
-  }
-  fmt::print("{}", table.text());
+  fmt::print("{}", jobs_page(*answer));
   return kExitDone;
+}
+
+// What else the page of a job tells. A daemon that does not say is no mistake of the user's.
+JobExtras extras_of(DaemonClient& client, const JobArguments& a, const Json& job) {
+  JobExtras extras;
+  const std::string uuid = job.at("uuid");
+  const std::string log = path_in(store_of(a), "logs/" + uuid + "/rank-0.log");
+  if (is_file(log)) extras.log = log;
+  if (job.at("state") != "queued" && job.at("state") != "held") return extras;
+  const auto told = client.ask("GET", "/v1/jobs/" + uuid + "/explain");
+  if (!told.ok()) return extras;
+  const Json why = told->value("why", Json()), start = told->value("predicted_start_s", Json());
+  extras.policy = told->value("policy", "");
+  if (why.is_string()) extras.waits_for = why;
+  if (start.is_number()) {
+    extras.start_in_s = std::max(0.0, start.get<double>() - told->at("now_s").get<double>());
+  }
+  return extras;
 }
 
 int run_status(const JobArguments& a) {
@@ -156,7 +135,13 @@ int run_status(const JobArguments& a) {
         "status", answer.error(),
         answer.error().kind == ErrorKind::kNotFound && !a.job.empty() ? kExitNo : kExitBadInput);
   }
-  fmt::print("{}\n", a.json ? answer->dump() : answer->dump(2));
+  if (a.json) {
+    fmt::print("{}\n", answer->dump());
+  } else if (a.job.empty()) {
+    fmt::print("{}", daemon_page(*answer));
+  } else {
+    fmt::print("{}", job_page(*answer, extras_of(client, a, *answer)));
+  }
   return kExitDone;
 }
 
@@ -192,70 +177,6 @@ int run_cancel(const JobArguments& a) {
   const auto answer = client.ask("POST", "/v1/jobs/" + in_path(a.job) + "/cancel");
   if (!answer.ok()) return report_error("cancel", answer.error(), kExitNo);
   if (a.json) fmt::print("{}\n", answer->dump());
-  return kExitDone;
-}
-
-int change_node(const JobArguments& a, DaemonClient& client) {
-  std::string target = "/v1/nodes/" + in_path(a.node) + "/" + a.node_verb;
-  if (a.node_verb == "reserve") {
-    target += fmt::format("?to={}", in_path(a.to));
-    if (!a.from.empty()) target += "&from=" + in_path(a.from);
-    if (!a.queue.empty()) target += "&for=" + in_path(a.queue);
-  } else if (a.node_verb == "open") {
-    target += fmt::format("?number={}", a.number);
-  } else if (a.node_verb == "notice" && !a.in.empty()) {
-    target += "?in=" + in_path(a.in);
-  } else if (a.node_verb == "invite") {
-    target += fmt::format("?lasts={}", a.lasts_s);
-  }
-  const auto changed = client.ask("POST", target);
-  if (!changed.ok()) return report_error("nodes", changed.error(), kExitNo);
-  if (a.json) {
-    fmt::print("{}\n", changed->dump());
-  } else if (a.node_verb == "reserve") {
-    fmt::print("reservation {} of {}\n", changed->at("number").get<std::uint32_t>(), a.node);
-  } else if (a.node_verb == "invite") {
-    // Alone on standard output, so that it can go to a file and never be seen.
-    fmt::print("{}\n", changed->at("token").get<std::string>());
-    fmt::print(stderr, "weft nodes: for {}, once, within {} s; it is not shown again\n", a.node,
-               a.lasts_s);
-  }
-  return kExitDone;
-}
-
-// What `weft nodes` says of a node besides its state.
-std::string told_of(const Json& node, double now_s) {
-  std::string text = node.at("why");
-  for (const Json& row : node.value("reservations", Json::array())) {
-    const std::string queue = row.at("for");
-    text +=
-        fmt::format("{}reservation {} for {} in {:.0f} s for {:.0f} s", text.empty() ? "" : "; ",
-                    row.at("number").get<int>(), queue.empty() ? "nobody" : queue,
-                    std::max(0.0, row.at("from_s").get<double>() - now_s),
-                    row.at("to_s").get<double>() - row.at("from_s").get<double>());
-  }
-  return text;
-}
-
-int run_nodes(const JobArguments& a) {
-  DaemonClient client(a.store);
-  if (!a.node_verb.empty()) return change_node(a, client);
-  const auto answer = client.ask("GET", "/v1/nodes");
-  if (!answer.ok()) return report_error("nodes", answer.error());
-  if (a.json) {
-    fmt::print("{}\n", answer->dump());
-    return kExitDone;
-  }
-  Table table({"node", "type", "devices", "used", "state", "why"});
-  for (const Json& node : answer->at("nodes")) {
-    const std::string state = node.at("drained")      ? "drained"
-                              : node.at("in_service") ? "in service"
-                                                      : "out of service";
-    table.row({node.at("node"), node.at("type"), std::to_string(node.at("devices").get<int>()),
-               fmt::format("{:g}", node.at("devices_used").get<double>()), state,
-               told_of(node, answer->value("now_s", 0.0))});
-  }
-  fmt::print("{}", table.text());
   return kExitDone;
 }
 
@@ -332,35 +253,25 @@ std::vector<Verb> add_job_commands(CLI::App& app) {
     verbs.push_back({verb, [a, run] { return run(*a); }});
     return std::pair{verb, a};
   };
-  const auto [submit, s] = add("submit", "hand a job to the daemon", run_submit);
+  const auto [submit, s] = add("submit", "hand a job file to the daemon", run_submit);
   submit->add_option("file", s->file, "job file: YAML or a script with #SBATCH lines")->required();
   submit->add_flag("--dry-run", s->dry_run, "only say whether it would be accepted");
   submit->add_flag("--wait", s->wait, "return when it has ended; 1 if it did not finish");
-  const auto [jobs, j] = add("jobs", "list jobs", run_jobs);
+  const auto [jobs, j] = add("jobs", "list jobs (also: weft queue)", run_jobs);
+  jobs->alias("queue");
   jobs->add_flag("--all", j->all, "also those that have ended");
-  const auto [status, t] = add("status", "the daemon, or one job, in full", run_status);
+  const auto [status, t] = add("status", "show one job, or the daemon", run_status);
   status->add_option("job", t->job, "uuid, its beginning, or name");
-  const auto [logs, l] = add("logs", "what a rank has written", run_logs);
+  const auto [logs, l] = add("logs", "print what a rank has written", run_logs);
   logs->add_option("job", l->job, "uuid, its beginning, or name")->required();
   logs->add_option("--rank", l->rank, "which (0)")->check(whole_number_from(0, 1 << 24));
   logs->add_option("--replica", l->replica, "of a service: which, as `weft status` names them");
   logs->add_flag("-f,--follow", l->follow, "go on until the job has ended");
-  const auto [cancel, c] = add("cancel", "end a job, or take it back", run_cancel);
+  const auto [cancel, c] = add("cancel", "end a job, or withdraw it from the queue", run_cancel);
   cancel->add_option("job", c->job, "uuid, its beginning, or name")->required();
-  const auto [nodes, n] = add("nodes", "list nodes, or change one", run_nodes);
-  nodes->add_option("verb", n->node_verb, "drain, undrain, fence, reserve, open, notice or invite")
-      ->check(CLI::IsMember({"drain", "undrain", "fence", "reserve", "open", "notice", "invite"}));
-  nodes->add_option("node", n->node, "its name");
-  nodes->add_option("--from", n->from, "reserve: when it begins, 2h from now or a time (now)");
-  nodes->add_option("--to", n->to, "reserve: when it ends");
-  nodes->add_option("--for", n->queue, "reserve: whose jobs may be there (nobody's)");
-  nodes->add_option("--number", n->number, "open: which reservation ends now");
-  nodes->add_option("--in", n->in, "notice: after how long the node is taken away (2min)");
-  nodes->add_option("--lasts", n->lasts_s, "invite: seconds in which its agent may join (3600)")
-      ->check(whole_number_from(1, 30 * 24 * 3600));
-  const auto [events, e] = add("events", "what has happened", run_events);
+  const auto [events, e] = add("events", "print what has happened, or follow it", run_events);
   events->add_flag("-f,--follow", e->follow, "go on for ever");
-  add("replay", "decide the journal's events anew and compare the commands", run_replay);
+  add("replay", "replay the journal and compare the commands", run_replay);
   return verbs;
 }
 

@@ -247,7 +247,7 @@ Status check_together(const CollectiveArguments& a) {
                   "add --algorithm in-network");
   }
   if (a.in_network.given() && !a.trace_out.empty()) {
-    return refuse("--trace-out is given with limits of a switch, which no message shows",
+    return refuse("--perfetto is given with limits of a switch, which no message shows",
                   "leave one of them out");
   }
   return {};
@@ -313,7 +313,8 @@ Verb add_net_collective(CLI::App& net) {
   app->add_option("--density", a->density, "of sparse")->check(number_from(1e-9, 1));
   app->add_option("--paths", a->paths, "d-mod-k, ecmp, least-loaded, rail or spray:N");
   app->add_option("--stragglers", a->stragglers, "RANK:TIME,...: ranks that start late");
-  app->add_option("--trace-out", a->trace_out, "write every message as Perfetto JSON");
+  app->add_option("--perfetto", a->trace_out, "write every message for ui.perfetto.dev (JSON)");
+  add_old_option(*app, "--trace-out", a->trace_out);
   CLI::Option* schedule = app->add_option("--schedule", a->schedule,
                                           "time this schedule (docs/collectives.md) instead");
   for (const char* settled : {"--operation", "--algorithm", "--ranks", "--chunks", "--per-node",

@@ -3,7 +3,8 @@
 namespace weft {
 
 Verb add_net_command(CLI::App& app) {
-  CLI::App* net = app.add_subcommand("net", "topologies and what moves on them");
+  CLI::App* net =
+      app.add_subcommand("net", "time collectives, coflows and training steps on a network");
   net->require_subcommand(1);
   net->footer(
       "example: weft net topology clos:hosts=1024,radix=32,oversubscription=4 --svg net.svg\n"

@@ -186,7 +186,8 @@ Verb add_net_iteration(CLI::App& net) {
   app->add_option("--iterations", a->iterations, "of each job; the second half is measured")
       ->check(CLI::Range(2, 10000));
   app->add_option("--svg", a->svg, "write the last iterations as a chart");
-  app->add_option("--trace-out", a->trace_out, "write all iterations for Perfetto (JSON)");
+  app->add_option("--perfetto", a->trace_out, "write all iterations for ui.perfetto.dev (JSON)");
+  add_old_option(*app, "--trace-out", a->trace_out);
   app->add_flag("--json", a->json, "print JSON");
   app->add_flag("--csv", a->csv, "print the table as CSV");
   app->add_flag("--md", a->markdown, "print the table as Markdown");

@@ -9,6 +9,9 @@
 
 namespace weft {
 
+// --help says nothing of limits from 0 to this or more.
+inline constexpr double kFarOff = 1e9;
+
 inline CLI::Validator number_from(double least, double most) {
   const std::string range = fmt::format("from {:g} to {:g}", least, most);
   const auto check = [=](const std::string& text) {
@@ -16,7 +19,7 @@ inline CLI::Validator number_from(double least, double most) {
     const bool fits = value && *value >= least && *value <= most;
     return fits ? std::string() : fmt::format("{} is not a number {}", shown(text), range);
   };
-  return {check, range};
+  return {check, least == 0 && most >= kFarOff ? "" : range};
 }
 
 inline CLI::Validator whole_number_from(std::int64_t least, std::int64_t most) {
@@ -26,7 +29,7 @@ inline CLI::Validator whole_number_from(std::int64_t least, std::int64_t most) {
     const bool fits = value && *value >= least && *value <= most;
     return fits ? std::string() : fmt::format("{} is not a whole number {}", shown(text), range);
   };
-  return {check, range};
+  return {check, least == 0 && static_cast<double>(most) >= kFarOff ? "" : range};
 }
 
 }  // namespace weft

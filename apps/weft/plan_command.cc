@@ -34,7 +34,8 @@ Result<std::vector<planner::TrainingRun>> read_run_files(const std::vector<std::
 }
 
 Verb add_plan_command(CLI::App& app) {
-  CLI::App* plan = app.add_subcommand("plan", "how to train a model");
+  CLI::App* plan = app.add_subcommand(
+      "plan", "plan the training of a large model: layout, pipeline, failures, energy");
   plan->require_subcommand(1);
   plan->footer(
       "examples: weft plan pipeline --schedule 1f1b,zb-h1,zb-v --stages 8 --microbatches 32\n"

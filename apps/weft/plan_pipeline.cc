@@ -240,14 +240,14 @@ int run_pipeline(const PipelineArguments& a) {
   if (!a.trace.file.empty()) {
     if (!a.schedules.empty() || !a.read.empty() || !a.write.empty()) {
       return report_error("plan pipeline", {ErrorKind::kInvalidInput,
-                                            "--trace tells the schedule and its times itself",
+                                            "--recording tells the schedule and its times itself",
                                             "leave out --schedule, --read and --write"});
     }
     return run_plan_trace(a.trace);
   }
   if (a.schedules.empty() && a.read.empty()) {
     return report_error("plan pipeline",
-                        {ErrorKind::kInvalidInput, "--schedule, --read or --trace is needed",
+                        {ErrorKind::kInvalidInput, "--schedule, --read or --recording is needed",
                          "weft plan pipeline --schedule 1f1b,zb-h1 --stages 4 --microbatches 8"});
   }
   const auto runs = solve_all(a);
@@ -318,10 +318,11 @@ Verb add_plan_pipeline(CLI::App& plan) {
                   "activations a device may hold, one for all or one each; exit 1 if it holds more")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber);
-  app->add_option("--trace", a->trace.file,
+  app->add_option("--recording", a->trace.file,
                   "a recorded run (docs/pipelines.md): replay it and name what slowed it down");
+  add_old_option(*app, "--trace", a->trace.file);
   app->add_option("--ideal", a->trace.ideal,
-                  "with --trace: all, worker=N, op=KIND or op=transfer as if nobody were slow")
+                  "with --recording: all, worker=N, op=KIND or op=transfer as if nobody were slow")
       ->delimiter(',');
   app->add_option("--svg", a->svg, "write a Gantt chart");
   app->add_option("--perfetto", a->perfetto, "write a Perfetto (Chrome) trace");

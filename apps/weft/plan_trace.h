@@ -1,4 +1,4 @@
-// `weft plan pipeline --trace`: a recorded run, replayed.
+// `weft plan pipeline --recording`: a recorded run, replayed.
 #pragma once
 
 #include <string>

@@ -56,6 +56,13 @@ struct SimPlan {
   SimOptions options;
 };
 
+// Requires: one of the words that --bandwidth takes.
+BandwidthSharing bandwidth_sharing(const std::string& word) {
+  return word == "guarantees"  ? BandwidthSharing::kGuarantees
+         : word == "intensity" ? BandwidthSharing::kIntensity
+                               : BandwidthSharing::kFair;
+}
+
 Status check_arguments(const SimArguments& a) {
   if (a.clusters.empty() || a.trace.empty() || a.policies.empty()) {
     return Error{ErrorKind::kInvalidInput, "--cluster, --trace and --policy are needed",
@@ -359,6 +366,7 @@ int run_sim(const SimArguments& a) {
   auto estimates = parse_estimates(a.estimates);
   if (!estimates.ok()) return report_error("sim", estimates.error());
   plan.options.estimates = *estimates;
+  plan.options.bandwidth = bandwidth_sharing(a.bandwidth);
   if (const Status s = make_policies(a, plan); !s.ok()) return report_error("sim", s.error());
   if (const Status s = make_settings(a, plan); !s.ok()) return report_error("sim", s.error());
   if (!a.explain.empty()) return explain(a, plan);

@@ -14,7 +14,7 @@ struct SimArguments {
   std::vector<double> loads{1.0};
   std::string trace, format = "auto", profiles, place, estimates = "oracle";
   std::string jobs_out, decisions, report, faults;
-  std::string rates = "table", network, codecs;
+  std::string rates = "table", bandwidth = "fair", network, codecs;
   std::string explain;  // job to explain; empty: none
   std::uint64_t seed = 1;
   int seeds = 1, threads = 0;

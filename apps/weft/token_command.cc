@@ -74,7 +74,8 @@ int revoke(const TokenArguments& a) {
 
 Verb add_token_command(CLI::App& app) {
   const auto a = std::make_shared<TokenArguments>();
-  CLI::App* verb = app.add_subcommand("token", "tokens of callers that come over a network");
+  CLI::App* verb =
+      app.add_subcommand("token", "create, list and revoke tokens for callers over the network");
   verb->require_subcommand(1);
   const auto add = [&](const char* name, const char* says) {
     CLI::App* one = verb->add_subcommand(name, says);

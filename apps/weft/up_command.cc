@@ -209,8 +209,8 @@ Verb add_up_command(CLI::App& app) {
 Verb add_down_command(CLI::App& app) {
   const auto store = std::make_shared<std::string>();
   const auto now = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand(
-      "down", "stop jobs by their checkpoint signals, then the daemon and its agents");
+  CLI::App* verb =
+      app.add_subcommand("down", "stop jobs at a checkpoint, then the daemon and its agents");
   verb->add_option("--store", *store, "folder of the journal");
   verb->add_flag("--now", *now, "wait for no job: ranks end within a lease");
   verb->footer("Jobs that were stopped wait again, and start with the next `weft up`.");

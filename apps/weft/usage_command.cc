@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/table.h"
+#include "base/wrap.h"
 #include "daemon_client.h"
 #include "live/http/poll.h"
 #include "option_checks.h"
@@ -149,7 +150,7 @@ std::string picture(const Json& all) {
   const Json& status = all.at("status");
   double devices = 0, used = 0;
   std::string text;
-  Table nodes({"node", "type", "devices", "used", "state", "why"});
+  Table nodes({"<node", "<type", "devices", "used", "<state", "<why"});
   for (const Json& node : all.at("nodes")) {
     devices += node.at("devices").get<double>();
     used += node.at("devices_used").get<double>();
@@ -164,16 +165,16 @@ std::string picture(const Json& all) {
                       status.at("decisions").get<std::uint64_t>(),
                       1e3 * status.at("last_round_s").get<double>(),
                       1e3 * status.at("worst_round_s").get<double>());
-  text += fmt::format("{:g} of {:g} devices held\n\n{}\n", used, devices, nodes.text());
+  text += fmt::format("{:g} of {:g} devices held\n\n{}\n", used, devices, nodes.text(kPageColumns));
   Table jobs(
-      {"uuid", "job", "user", "queue", "state", "devices", "step", "loss", "steps/s", "why"});
+      {"<uuid", "<job", "<user", "<queue", "<state", "devices", "step", "loss", "steps/s", "<why"});
   for (const Json& job : all.at("jobs")) {
     jobs.row({job.at("uuid").get<std::string>().substr(0, 8), job.at("name"), job.at("user"),
               job.at("queue"), job.at("state"), amount_cell(job.at("devices")),
               amount_cell(job.at("step")), amount_cell(job.at("loss")), amount_cell(job.at("rate")),
               job.at("why")});
   }
-  return text + jobs.text();
+  return text + jobs.text(kPageColumns);
 }
 
 Result<Json> look(DaemonClient& client) {
@@ -210,7 +211,8 @@ int run_top(const TopArguments& a) {
 
 Verb add_usage_command(CLI::App& app) {
   const auto a = std::make_shared<UsageArguments>();
-  CLI::App* verb = app.add_subcommand("usage", "device hours and cost by user, queue and job");
+  CLI::App* verb =
+      app.add_subcommand("usage", "add up device hours and cost by user, queue and job");
   verb->add_option("--since", a->since, "how far back: 12h, 7d (all that the journal keeps)");
   verb->add_option("--user", a->user, "of one user");
   verb->add_option("--budget", a->budgets, "USER=COST: exit with 1 if it is exceeded; repeatable");
@@ -222,7 +224,7 @@ Verb add_usage_command(CLI::App& app) {
 
 Verb add_top_command(CLI::App& app) {
   const auto a = std::make_shared<TopArguments>();
-  CLI::App* verb = app.add_subcommand("top", "nodes and jobs, again every second");
+  CLI::App* verb = app.add_subcommand("top", "show nodes and jobs, refreshed every second");
   verb->add_flag("--once", a->once, "print one picture");
   verb->add_option("--store", a->store, "folder of the daemon's journal");
   verb->add_flag("--json", a->json, "print JSON, a line for each picture");

@@ -180,9 +180,10 @@ TEST(BenchAllReduce, PredictsItsTimeOnShapedLinks) {
   EXPECT_GT(took, 0.9) << row;
 }
 
-TEST(BenchExplain, MeasuresHereOrTakesWhatIsGiven) {
+TEST(BenchChoose, MeasuresHereOrTakesWhatIsGiven) {
   const Scratch scratch;
   const CommandResult measured =
+      // By the old name of the verb.
       run_weft(scratch, "bench explain --ranks 4 --hosts 2 --bytes 1MB --json");
   ASSERT_EQ(measured.code, 0) << measured.err;
   const auto json = nlohmann::json::parse(measured.out);
@@ -192,7 +193,7 @@ TEST(BenchExplain, MeasuresHereOrTakesWhatIsGiven) {
   ASSERT_EQ(json.at("considered").size(), 4u);
 
   const CommandResult given = run_weft(scratch,
-                                       "bench explain --ranks 4 --hosts 4 --bytes 64000000 --json "
+                                       "bench choose --ranks 4 --hosts 4 --bytes 64000000 --json "
                                        "--links 1us,10GB/s,100us,25MB/s,30GB/s");
   ASSERT_EQ(given.code, 0) << given.err;
   const auto told = nlohmann::json::parse(given.out);
@@ -203,7 +204,7 @@ TEST(BenchExplain, MeasuresHereOrTakesWhatIsGiven) {
 
   const CommandResult table =
       run_weft(scratch,
-               "bench explain --ranks 512 --bytes 64KB --operation broadcast --links "
+               "bench choose --ranks 512 --bytes 64KB --operation broadcast --links "
                "1us,10GB/s,100us,25MB/s,30GB/s");
   ASSERT_EQ(table.code, 0) << table.err;
   for (const char* part : {"✓", "binomial", "chain", "inside a host: a message 1.00 us",
@@ -212,7 +213,7 @@ TEST(BenchExplain, MeasuresHereOrTakesWhatIsGiven) {
   }
 }
 
-TEST(BenchExplain, BadInputIsNamed) {
+TEST(BenchChoose, BadInputIsNamed) {
   const Scratch scratch;
   for (const auto& [words, says] : {std::pair{"--ranks 4 --bytes lots", "--bytes is 'lots'"},
                                     {"--ranks 4 --bytes 1MB --hosts 3", "multiple of --hosts"},
@@ -220,13 +221,13 @@ TEST(BenchExplain, BadInputIsNamed) {
                                     {"--ranks 4 --bytes 1MB --links fast", "'fast'"},
                                     {"--ranks 4 --bytes 1MB --operation sum", "--operation"}}) {
     SCOPED_TRACE(words);
-    const CommandResult result = run_weft(scratch, std::string("bench explain ") + words);
+    const CommandResult result = run_weft(scratch, std::string("bench choose ") + words);
     EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr(says));
   }
 }
 
-TEST(Trace, TellsWhereTheTimeOfRecordedRanksWent) {
+TEST(Recording, TellsWhereTheTimeOfRecordedRanksWent) {
   const Scratch scratch;
   for (int rank = 0; rank < 2; ++rank) {
     runtime::Recording recording;
@@ -253,6 +254,7 @@ TEST(Trace, TellsWhereTheTimeOfRecordedRanksWent) {
   }
   const std::string files = scratch.path("run.rank0") + " " + scratch.path("run.rank1");
   const CommandResult result =
+      // By the old name of the verb.
       run_weft(scratch, "trace " + files + " --json --perfetto " + scratch.path("p.json"));
   ASSERT_EQ(result.code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
@@ -265,7 +267,7 @@ TEST(Trace, TellsWhereTheTimeOfRecordedRanksWent) {
   }
   const auto perfetto = nlohmann::json::parse(slurp(scratch.path("p.json")), nullptr, false);
   EXPECT_FALSE(perfetto.is_discarded());
-  const CommandResult table = run_weft(scratch, "trace " + files);
+  const CommandResult table = run_weft(scratch, "recording " + files);
   EXPECT_EQ(table.code, 0);
   EXPECT_THAT(table.out, HasSubstr("compute %"));
 }
@@ -277,7 +279,7 @@ TEST(Trace, BadInputIsNamed) {
                                     {scratch.path("nonesuch"), "nonesuch"},
                                     {cut, "cut"}}) {
     SCOPED_TRACE(words);
-    const CommandResult result = run_weft(scratch, "trace " + words);
+    const CommandResult result = run_weft(scratch, "recording " + words);
     EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr(says));
   }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/wrap.h"
 #include "tests/live/up_testing.h"
 
 namespace weft {
@@ -66,6 +67,45 @@ TEST(Verbs, AStoreIsRestoredFromItsBackup) {
   ASSERT_EQ(now.at("jobs").size(), 1u);
   EXPECT_EQ(now["jobs"][0], then["jobs"][0]);
   EXPECT_TRUE(up.comes_to(up.submit("again", "true"), "finished")) << "it works on";
+}
+
+TEST(Verbs, PagesForPeopleAndJsonForPrograms) {
+  Up up;
+  const std::string uuid = up.submit("looked-at", "sleep 100");
+  ASSERT_TRUE(up.comes_to(uuid, "running"));
+  const std::string page = up.weft("status looked-at").out;
+  for (const std::string& part :
+       {"job        looked-at (" + uuid + ")\n", std::string("state      running for "),
+        std::string("devices    1 device on node-"), up.store() + "/logs/" + uuid + "/rank-0.log\n",
+        std::string("`weft logs looked-at -f`")}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  EXPECT_LE(widest_line(page), kPageColumns) << page;
+  const std::string nodes = up.weft("nodes").out;
+  EXPECT_THAT(nodes, HasSubstr("gpu: 1 of 4 devices used, 2 of 2 nodes in service\n"));
+  EXPECT_LE(widest_line(nodes), kPageColumns) << nodes;
+  EXPECT_THAT(up.weft("status").out, HasSubstr("policy     backfill\n"));
+  EXPECT_EQ(up.weft("queue").out.substr(0, 4), up.weft("jobs").out.substr(0, 4)) << "one verb";
+  // What programs read is what the daemon answers.
+  const Json status = Json::parse(up.weft("status looked-at --json").out);
+  Json told = up.ask("GET", "/v1/jobs/" + uuid);
+  for (const auto& [key, value] : told.items()) EXPECT_TRUE(status.contains(key)) << key;
+  EXPECT_EQ(status.size(), told.size());
+  EXPECT_EQ(Json::parse(up.weft("nodes --json").out).at("nodes").size(), 2u);
+  EXPECT_THAT(up.weft("explain nobody").err, HasSubstr("weft jobs --all lists them"));
+}
+
+TEST(Verbs, TheShellJobNeedsNothingButTheProgram) {
+  Up up;
+  const std::string file = std::string(WEFT_FIXTURES) + "/../../examples/jobs/shell.yaml";
+  const CommandResult ran = up.weft("submit " + file + " --wait");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("hello finished after "));
+  EXPECT_THAT(up.weft("logs hello").out, HasSubstr("step 5 of 5"));
+  EXPECT_THAT(up.weft("explain hello").out, HasSubstr("`weft status hello` shows"));
+  const CommandResult whatif = up.weft("whatif --policy srtf");
+  ASSERT_EQ(whatif.code, 0) << whatif.err;
+  EXPECT_THAT(whatif.out, HasSubstr("4 devices: 1 job\n"));
 }
 
 TEST(Verbs, ShellsCompleteVerbsAndOptions) {

@@ -251,7 +251,7 @@ def _putting_off() -> Iterator[List[Callable[[], None]]]:
 
 
 def write_trace(path: str, name: str, events: List[Dict[str, Any]]) -> None:
-    """Writes :meth:`Pipeline.trace` for ``weft plan pipeline --trace`` and for Perfetto."""
+    """Writes :meth:`Pipeline.trace` for ``weft plan pipeline --recording`` and for Perfetto."""
     head = {"name": "process_name", "ph": "M", "pid": 0, "tid": 0, "args": {"name": name}}
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"displayTimeUnit": "ms", "traceEvents": [head] + events}, file)

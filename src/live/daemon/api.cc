@@ -316,6 +316,8 @@ void list_nodes(ApiParts& parts, const ApiCall& call) {
                     {"why", view.why},
                     {"connected", agents[id].connected},
                     {"silent_s", agents[id].silent_s},
+                    {"cpu_milli", agents[id].cpu_milli},
+                    {"memory_bytes", agents[id].memory},
                     {"can", agents[id].can}});
   }
   call.answer(json_answer(200, {{"now_s", parts.journal.now()}, {"nodes", rows}}));

@@ -115,7 +115,8 @@ std::optional<ApiAnswer> look_up(const ApiParts& parts, const Route& route,
   const Caller& caller = call.request.caller;
   if (const std::string* name = word_for(route, words, "{job}"); name != nullptr) {
     call.job = parts.board.find(*name);
-    if (!call.job) return error_answer(404, fmt::format("no job '{}'", *name));
+    if (!call.job)
+      return error_answer(404, fmt::format("no job '{}'", *name), "weft jobs --all lists them");
     if (route.need == Need::kOwner && !owns(caller, *call.job)) {
       return error_answer(403, fmt::format("{} belongs to {}, not to {}", call.job->name,
                                            call.job->identity.user, caller.user));

@@ -171,7 +171,7 @@ Result<CodingTime> measure_coding(const codec::Codec& codec, std::size_t values,
 }
 
 std::vector<CodingSpeed> usual_coding() {
-  // `weft bench explain --training --json`, one rank alone on an idle core, 4 ranks.
+  // `weft bench choose --training --json`, one rank alone on an idle core, 4 ranks.
   return {{"none", {}, 1},
           {"fp16", {0.147e-9, 0.224e-9, 0.144e-9}, 1},
           {"int8", {0.432e-9, 0.309e-9, 0.141e-9}, 1},

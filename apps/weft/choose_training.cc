@@ -1,4 +1,4 @@
-#include "explain_training.h"
+#include "choose_training.h"
 
 #include <fmt/core.h>
 
@@ -61,7 +61,7 @@ void print_predictions(const TrainingQuestion& q, const runtime::GroupShape& sha
 
 }  // namespace
 
-int explain_training(const TrainingQuestion& q, const runtime::GroupShape& shape) {
+int choose_training(const TrainingQuestion& q, const runtime::GroupShape& shape) {
   runtime::AutomaticQuestion question;
   question.step = even_step(sizeof(float) * q.parameters, q.compute_s);
   question.ranks = shape.ranks;
@@ -74,7 +74,7 @@ int explain_training(const TrainingQuestion& q, const runtime::GroupShape& shape
                           ? runtime::choose_automatically(question, runtime::clock_of(shape))
                           : Result<runtime::AutomaticAnswer>(coding.error());
   if (!answer.ok()) {
-    std::fputs(fmt::format("weft bench explain: {}\n", answer.error().text()).c_str(), stderr);
+    std::fputs(fmt::format("weft bench choose: {}\n", answer.error().text()).c_str(), stderr);
     return kExitBadInput;
   }
   if (!q.json) {

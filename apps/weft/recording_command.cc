@@ -1,4 +1,4 @@
-#include "trace_command.h"
+#include "recording_command.h"
 
 #include <fmt/core.h>
 
@@ -97,12 +97,12 @@ void print_summary_table(const JobSummary& job) {
   std::fputs((text + job.verdict + "\n").c_str(), stdout);
 }
 
-int show_recordings(const RecordingArguments& a) {
+int run_recording(const RecordingArguments& a) {
   const auto recordings = read_all(a.files);
-  if (!recordings.ok()) return report_error("trace", recordings.error());
+  if (!recordings.ok()) return report_error("recording", recordings.error());
   if (!a.perfetto.empty()) {
     const Status written = write_file_atomically(a.perfetto, runtime::perfetto_json(*recordings));
-    if (!written.ok()) return report_error("trace", written.error());
+    if (!written.ok()) return report_error("recording", written.error());
   }
   const JobSummary job = runtime::summarize(*recordings);
   a.json ? print_summary_json(job) : print_summary_table(job);
@@ -111,18 +111,19 @@ int show_recordings(const RecordingArguments& a) {
 
 }  // namespace
 
-Verb add_trace_command(CLI::App& app) {
+Verb add_recording_command(CLI::App& app) {
   const auto a = std::make_shared<RecordingArguments>();  // shared by parser and runner
-  CLI::App* verb = app.add_subcommand("trace", "where the time of recorded ranks went");
+  CLI::App* verb = app.add_subcommand("recording", "show where the time of recorded ranks went");
+  verb->alias("trace");  // its old name; a trace is a list of jobs everywhere else
   verb->add_option("files", a->files, "recordings, one of each rank (WEFT_RECORD)")->required();
   verb->add_option("--perfetto", a->perfetto, "write trace events for ui.perfetto.dev");
   verb->add_flag("--json", a->json, "print JSON");
   verb->footer(
-      "compute: not waiting; wait: a thread waited for an operation; communicate: one was under\n"
-      "way, waited for or not.\n"
+      "compute: not waiting; wait: a thread waited for an operation; communicate: one was in\n"
+      "progress, waited for or not.\n"
       "example: WEFT_RECORD=/tmp/run weft launch -n 4 python3 train.py\n"
-      "         weft trace /tmp/run.rank* --perfetto run.json");
-  return {verb, [a] { return show_recordings(*a); }};
+      "         weft recording /tmp/run.rank* --perfetto run.json");
+  return {verb, [a] { return run_recording(*a); }};
 }
 
 }  // namespace weft

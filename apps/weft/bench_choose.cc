@@ -1,4 +1,4 @@
-#include "bench_explain.h"
+#include "bench_choose.h"
 
 #include <fmt/core.h>
 
@@ -11,7 +11,7 @@
 
 #include "base/quantity.h"
 #include "base/table.h"
-#include "explain_training.h"
+#include "choose_training.h"
 #include "option_checks.h"
 #include "rank_processes.h"
 #include "runtime/chooser.h"
@@ -23,7 +23,7 @@ using collective::Operation;
 
 constexpr int kMostMeasured = 64;  // processes on this machine
 
-struct ExplainArguments {
+struct ChooseArguments {
   int ranks = 0, hosts = 1;
   std::string bytes, operation = "all-reduce", links, arena;
   bool json = false;
@@ -48,7 +48,7 @@ nlohmann::ordered_json link_json(const runtime::LinkSpeed& link) {
   return {{"message_s", link.message_s}, {"bytes_per_s", link.bytes_per_s}};
 }
 
-void print_choice_json(const ExplainArguments& a, double bytes, const runtime::GroupShape& shape,
+void print_choice_json(const ChooseArguments& a, double bytes, const runtime::GroupShape& shape,
                        const runtime::Choice& choice) {
   const auto or_null = [](Seconds time) {
     return time == kNever ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(time);
@@ -79,7 +79,7 @@ std::string link_in_words(const runtime::LinkSpeed& link) {
                      bytes_per_s_text(link.bytes_per_s));
 }
 
-std::string links_in_words(const ExplainArguments& a, const runtime::LinkSpeeds& links) {
+std::string links_in_words(const ChooseArguments& a, const runtime::LinkSpeeds& links) {
   std::string text = a.links.empty() ? "links as measured" : "links as given";
   if (a.hosts < a.ranks) text += "; inside a host: " + link_in_words(links.same_host);
   if (a.hosts > 1) text += "; between hosts: " + link_in_words(links.other_host);
@@ -87,7 +87,7 @@ std::string links_in_words(const ExplainArguments& a, const runtime::LinkSpeeds&
          fmt::format("as text: {}\n", to_text(links));
 }
 
-void print_choice_table(const ExplainArguments& a, double bytes, const runtime::GroupShape& shape,
+void print_choice_table(const ChooseArguments& a, double bytes, const runtime::GroupShape& shape,
                         const runtime::Choice& choice) {
   Seconds least = kNever;
   for (const runtime::Candidate& one : choice.considered) least = std::min(least, one.expected_s);
@@ -124,7 +124,7 @@ Result<runtime::LinkSpeeds> measure_links(int ranks, bool tcp, const std::string
 
 // Inside a host by as many ranks as one has, between hosts by one rank of each: over the loopback,
 // unless there is an arena.
-Result<runtime::LinkSpeeds> measured_links(const ExplainArguments& a) {
+Result<runtime::LinkSpeeds> measured_links(const ChooseArguments& a) {
   runtime::LinkSpeeds links;
   if (a.hosts < a.ranks) {
     const auto inside = measure_links(a.ranks / a.hosts, false, "");
@@ -140,26 +140,26 @@ Result<runtime::LinkSpeeds> measured_links(const ExplainArguments& a) {
   return links;
 }
 
-int explain_choice(const ExplainArguments& a) {
+int explain_choice(const ChooseArguments& a) {
   const auto bytes = a.training ? std::optional(0.0) : parse_bytes(a.bytes);
   if (!bytes)
     return report_error(
-        "bench explain",
+        "bench choose",
         {ErrorKind::kInvalidInput, fmt::format("--bytes is '{}'", a.bytes), "4096, 64KB or 1MB"});
   if (a.training != (a.parameters > 0) || a.training != (a.compute_s > 0)) {
     return report_error(
-        "bench explain",
+        "bench choose",
         {ErrorKind::kInvalidInput, "--training, --parameters and --compute go together",
-         "weft bench explain --training --ranks 4 --parameters 25e6 --compute 0.5"});
+         "weft bench choose --training --ranks 4 --parameters 25e6 --compute 0.5"});
   }
   if (a.ranks % a.hosts != 0) {
-    return report_error("bench explain",
+    return report_error("bench choose",
                         {ErrorKind::kInvalidInput,
                          fmt::format("{} ranks cannot be {} hosts' alike", a.ranks, a.hosts),
                          "--ranks must be a multiple of --hosts"});
   }
   if (a.links.empty() && std::max(a.hosts, a.ranks / a.hosts) > kMostMeasured) {
-    return report_error("bench explain",
+    return report_error("bench choose",
                         {ErrorKind::kInvalidInput,
                          fmt::format("{} ranks of one kind are too many to be measured here",
                                      std::max(a.hosts, a.ranks / a.hosts)),
@@ -170,11 +170,11 @@ int explain_choice(const ExplainArguments& a) {
   shape.one_host = a.hosts == 1;
   shape.per_host = a.ranks / a.hosts;
   const auto links = a.links.empty() ? measured_links(a) : runtime::parse_links(a.links);
-  if (!links.ok()) return report_error("bench explain", links.error());
+  if (!links.ok()) return report_error("bench choose", links.error());
   shape.links = *links;
   if (a.training) {
-    return explain_training({a.parameters, a.compute_s, a.optimizer, a.links.empty(), a.json},
-                            shape);
+    return choose_training({a.parameters, a.compute_s, a.optimizer, a.links.empty(), a.json},
+                           shape);
   }
   const runtime::Choice choice = runtime::timed_chooser().choose(
       operations().at(a.operation), *bytes, shape,
@@ -186,11 +186,12 @@ int explain_choice(const ExplainArguments& a) {
 
 }  // namespace
 
-Verb add_bench_explain(CLI::App& bench) {
-  const auto a = std::make_shared<ExplainArguments>();  // shared by parser and runner
+Verb add_bench_choose(CLI::App& bench) {
+  const auto a = std::make_shared<ChooseArguments>();  // shared by parser and runner
   CLI::App* verb = bench.add_subcommand(
-      "explain",
-      "which algorithm an operation runs, or with --training how a model is trained, and why");
+      "choose",
+      "which algorithm an operation would run, or with --training how a model would be trained");
+  verb->alias("explain");  // its old name; to explain is to say why a job waits
   verb->add_option("--ranks", a->ranks, "of the group")->required()->check(CLI::Range(2, 4096));
   CLI::Option* bytes = verb->add_option("--bytes", a->bytes, "of the whole data, such as 64KB");
   CLI::Option* training =
@@ -213,9 +214,9 @@ Verb add_bench_explain(CLI::App& bench) {
   verb->add_flag("--json", a->json, "print JSON");
   verb->footer(
       "Ranks are started here to measure: with --hosts, over the loopback.\n"
-      "example: weft bench explain --ranks 4 --bytes 1MB\n"
-      "         weft bench explain --ranks 8 --hosts 2 --bytes 64MB --operation broadcast\n"
-      "         weft bench explain --training --ranks 4 --hosts 4 --parameters 25e6 --compute 0.4");
+      "example: weft bench choose --ranks 4 --bytes 1MB\n"
+      "         weft bench choose --ranks 8 --hosts 2 --bytes 64MB --operation broadcast\n"
+      "         weft bench choose --training --ranks 4 --hosts 4 --parameters 25e6 --compute 0.4");
   return {verb, [a] { return explain_choice(*a); }};
 }
 

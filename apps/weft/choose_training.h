@@ -1,4 +1,4 @@
-// `weft bench explain --training`: which codec, synchronisation mode and algorithm a model would be
+// `weft bench choose --training`: which codec, synchronisation mode and algorithm a model would be
 // trained with, and what everything that was considered would cost.
 #pragma once
 
@@ -16,6 +16,6 @@ struct TrainingQuestion {
 };
 
 // Prints the answer; returns the exit code.
-int explain_training(const TrainingQuestion& question, const runtime::GroupShape& shape);
+int choose_training(const TrainingQuestion& question, const runtime::GroupShape& shape);
 
 }  // namespace weft
