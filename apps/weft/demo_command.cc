@@ -11,6 +11,7 @@
 #include "base/child.h"
 #include "base/files.h"
 #include "base/stopwatch.h"
+#include "base/wrap.h"
 #include "demo_report.h"
 #include "option_checks.h"
 #include "rank_processes.h"
@@ -140,7 +141,8 @@ int run_demo(const DemoArguments& a) {
   if (a.json) {
     fmt::print("{}\n", demo_json(*summary).dump());
   } else {
-    fmt::print("{}\n{}\nreport: {}\n", demo_table(*summary), demo_verdict(*summary), a.report);
+    fmt::print("{}\n{}\nreport: {}\n", demo_table(*summary),
+               wrapped(demo_verdict(*summary), kPageColumns), a.report);
   }
   return summary->all_well() ? kExitDone : kExitNo;
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/wrap.h"
 #include "demo_forecast.h"
 #include "demo_report.h"
 #include "live/job/profile.h"
@@ -208,6 +209,24 @@ TEST(DemoReport, EqualRunsShowHowFarTheySpread) {
   EXPECT_NEAR(demo_json(summary).at("spread_pct").get<double>(), 100.0 / 3, 1e-9);
   EXPECT_NE(demo_verdict(summary).find("2 equal runs are 33.3 %"), std::string::npos);
   EXPECT_NE(demo_table(summary).find("33.3 %"), std::string::npos);
+}
+
+TEST(DemoReport, TheTableIsNarrowWhateverWasRun) {
+  DemoSummary summary = summary_of_two();
+  for (DemoOutcome& row : summary.runs[1].jobs) row.how = "int8/local:period=4";
+  summary.runs.insert(summary.runs.begin() + 1, summary.runs[0]);
+  summary.runs[1].name = "placed";
+  const std::string table = demo_table(summary);
+  EXPECT_LE(widest_line(table), kPageColumns) << table;
+  for (const char* fact :
+       {"fifo, plain DDP", "placed, plain DDP", "weft", "chosen",
+        "\nlm           22.0   20.0  +10.0%   22.0   20.0  +10.0%   11.0   10.0  +10.0%  "
+        "int8/local:period=4\n",
+        "\nmean                20.0   10.0%          20.0   10.0%          10.0   10.0%\n"}) {
+    EXPECT_NE(table.find(fact), std::string::npos) << fact << " is not in\n" << table;
+  }
+  summary.runs.assign(20, summary.runs[0]);
+  EXPECT_LE(widest_line(demo_table(summary)), kPageColumns) << "20 equal runs";
 }
 
 TEST(DemoReport, AJobThatFailedIsNotWell) {

@@ -12,31 +12,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Look {
-  const char *run, *head, *says, *color;
-};
-constexpr Look kStyleLooks[] = {
-    {"fifo", "fifo, plain DDP", "fifo, plain DDP", "#9aa7b5"},
-    {"placed", "placed, plain DDP", "Weft's placement, plain DDP", "#5b8fd0"},
-    {"weft", "weft", "Weft: placement, codec and sync together", "#2f7d4a"},
-};
-
-const Look& look_of(const DemoResult& run) {
-  return *std::find_if(std::begin(kStyleLooks), std::end(kStyleLooks) - 1,
-                       [&](const Look& look) { return look.run == run.name; });
-}
-
 constexpr const char* kOwnStyle = R"(
 .verdict { font-size: 17px; color: #1c2128; }
 .begin { border-left: 1px solid #d5dae1; padding-left: 14px; } text { font-size: 12px; }
 )";
-
-const DemoOutcome* of(const DemoResult& run, const std::string& job) {
-  for (const DemoOutcome& row : run.jobs) {
-    if (row.job == job) return &row;
-  }
-  return nullptr;
-}
 
 // The jobs of a run along time: waiting pale, from its first start in colour.
 std::string timeline(const DemoResult& run, const char* color, Seconds longest) {
@@ -78,13 +57,13 @@ std::string timeline(const DemoResult& run, const char* color, Seconds longest) 
 std::string page_table(const DemoSummary& summary) {
   std::string head = "<tr><th class=\"left\">job</th>", second = "<tr><th></th>", body;
   for (const DemoResult& run : summary.runs) {
-    head += fmt::format("<th colspan=\"4\" class=\"begin\">{}</th>", look_of(run).says);
+    head += fmt::format("<th colspan=\"4\" class=\"begin\">{}</th>", demo_look_of(run).says);
     second += "<th class=\"begin\">predicted</th><th>measured</th><th>error</th><th>last loss</th>";
   }
   for (const DemoJob& job : demo_jobs()) {
     body += fmt::format("<tr><td class=\"left\">{}</td>", job.name);
     for (const DemoResult& run : summary.runs) {
-      const DemoOutcome* row = of(run, job.name);
+      const DemoOutcome* row = demo_outcome_of(run, job.name);
       body += row == nullptr ? "<td class=\"begin\" colspan=\"4\"></td>"
                              : fmt::format(
                                    "<td class=\"begin\">{:.1f} s</td><td>{:.1f} s</td>"
@@ -110,14 +89,14 @@ double DemoSummary::spread_pct(const std::string& job) const {
     if (!job.empty() && each.name != job) continue;
     double mean = 0, n = 0;
     for (const DemoResult& run : runs) {
-      const DemoOutcome* row = of(run, each.name);
+      const DemoOutcome* row = demo_outcome_of(run, each.name);
       if (row == nullptr || !row->finished()) continue;
       mean += row->measured();
       ++n;
     }
     mean /= std::max(n, 1.0);
     for (const DemoResult& run : runs) {
-      const DemoOutcome* row = of(run, each.name);
+      const DemoOutcome* row = demo_outcome_of(run, each.name);
       if (row == nullptr || !row->finished()) continue;
       sum += std::abs(row->measured() - mean) / mean;
       ++count;
@@ -129,41 +108,6 @@ double DemoSummary::spread_pct(const std::string& job) const {
 bool DemoSummary::all_well() const {
   return std::all_of(runs.begin(), runs.end(),
                      [](const DemoResult& r) { return r.all_finished(); });
-}
-
-std::string demo_table(const DemoSummary& summary) {
-  std::string text = fmt::format("{:<10}", "");
-  for (const DemoResult& run : summary.runs) {
-    text += fmt::format("   {:^29}", look_of(run).head);
-  }
-  text += fmt::format("\n{:<10}", "job");
-  for (std::size_t i = 0; i < summary.runs.size(); ++i) {
-    text += fmt::format("   {:>9} {:>9} {:>9}", "predicted", "measured", "error");
-  }
-  text += summary.equal_runs() ? "  spread\n" : "  chosen\n";
-  for (const DemoJob& job : demo_jobs()) {
-    text += fmt::format("{:<10}", job.name);
-    std::string how;
-    for (const DemoResult& run : summary.runs) {
-      const DemoOutcome* row = of(run, job.name);
-      if (row == nullptr || !row->finished()) {
-        text += fmt::format("   {:>29}", row == nullptr ? "not there" : row->state);
-        continue;
-      }
-      text += fmt::format("   {:>7.1f} s {:>7.1f} s {:>+7.1f} %", row->predicted, row->measured(),
-                          row->error_pct());
-      how = row->how;
-    }
-    if (summary.equal_runs()) how = fmt::format("{:.1f} %", summary.spread_pct(job.name));
-    text += "  " + how + "\n";
-  }
-  text += fmt::format("{:<10}", "mean");
-  for (const DemoResult& run : summary.runs) {
-    text +=
-        fmt::format("   {:>9} {:>7.1f} s {:>7.1f} %", "", run.mean_time(), run.mean_error_pct());
-  }
-  if (summary.equal_runs()) text += fmt::format("  {:.1f} %", summary.spread_pct());
-  return text + "\n";
 }
 
 std::string demo_verdict(const DemoSummary& summary) {
@@ -182,13 +126,13 @@ std::string demo_verdict(const DemoSummary& summary) {
       "predictions are off by {:.1f} % (fifo) and {:.1f} % (weft) on average",
       summary.gain(summary.last()), summary.gain(summary.runs[summary.runs.size() > 1 ? 1 : 0]),
       summary.first().mean_error_pct(), summary.last().mean_error_pct());
-  const DemoOutcome* victim = of(summary.last(), demo_jobs()[kDemoVictim].name);
+  const DemoOutcome* victim = demo_outcome_of(summary.last(), demo_jobs()[kDemoVictim].name);
   if (!summary.last().killed.empty() && victim != nullptr) {
     text += fmt::format("; {} was killed, and the job went on ({} restart{})",
                         summary.last().killed, victim->restarts, victim->restarts == 1 ? "" : "s");
   }
   for (const DemoJob& job : demo_jobs()) {
-    const DemoOutcome* row = of(summary.last(), job.name);
+    const DemoOutcome* row = demo_outcome_of(summary.last(), job.name);
     if (job.deadline <= 0 || row == nullptr) continue;
     text += fmt::format("; {} {} its deadline of {:.0f} s", job.name,
                         row->measured() <= job.deadline ? "kept" : "missed", job.deadline);
@@ -214,7 +158,7 @@ Json demo_json(const DemoSummary& summary) {
                       {"loss", row.loss}});
     }
     runs.push_back({{"run", run.name},
-                    {"what", look_of(run).says},
+                    {"what", demo_look_of(run).says},
                     {"jobs", jobs},
                     {"mean_s", run.mean_time()},
                     {"mean_error_pct", run.mean_error_pct()},
@@ -247,8 +191,8 @@ std::string demo_page(const DemoSummary& summary) {
     sections += fmt::format(
         "<section><h2>{}: {:.1f} s on average ({:.2f}x)</h2>{}<p>Pale: waiting. Red: the predicted "
         "end. {}</p></section>\n",
-        look_of(run).says, run.mean_time(), summary.gain(run),
-        timeline(run, look_of(run).color, longest),
+        demo_look_of(run).says, run.mean_time(), summary.gain(run),
+        timeline(run, demo_look_of(run).color, longest),
         run.killed.empty() ? "" : "Killed: " + run.killed + ".");
   }
   return fmt::format(

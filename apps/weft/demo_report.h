@@ -26,6 +26,15 @@ struct DemoSummary {
   double spread_pct(const std::string& job = "") const;
 };
 
+// How a run is called: by its name, in a heading, in a sentence; and its colour.
+struct DemoLook {
+  const char *run, *head, *says, *color;
+};
+const DemoLook& demo_look_of(const DemoResult& run);
+// What became of a job; null: the run has none of that name.
+const DemoOutcome* demo_outcome_of(const DemoResult& run, const std::string& job);
+
+// Within kPageColumns, for any number of runs.
 std::string demo_table(const DemoSummary& summary);
 // One sentence.
 std::string demo_verdict(const DemoSummary& summary);
