@@ -232,6 +232,26 @@ TEST(CommandLine, UnknownVerbsAreNamed) {
   EXPECT_NE(nothing.err.find("\nrun jobs\n"), std::string::npos) << nothing.err;
 }
 
+TEST(CommandLine, FivePoliciesFitOnAPage) {
+  const Scratch scratch;
+  const std::string small = fixture("../../examples/traces/small-cluster.csv");
+  const CommandResult result = run_weft(
+      scratch, "sim --cluster 16x8 --policy fifo,backfill,srtf,las,2d-las --trace " + small);
+  ASSERT_EQ(result.code, 0) << result.err;
+  // The first line names a file.
+  const std::string table = result.out.substr(result.out.find("\n\n"));
+  EXPECT_LE(widest_line(table), kPageColumns) << table;
+  EXPECT_NE(table.find("srtf beats fifo: mean JCT 0.44x, by users' estimates\n"), std::string::npos)
+      << table;
+  EXPECT_NE(table.find("\nbackfill* "), std::string::npos) << table;
+  EXPECT_NE(table.find("\n2d-las  "), std::string::npos) << table;
+  const auto json = nlohmann::json::parse(
+      run_weft(scratch, "sim --cluster 16x8 --policy fifo,srtf --json --trace " + small).out);
+  EXPECT_EQ(json.at("runs")[0].at("uses_estimates"), false);
+  EXPECT_EQ(json.at("runs")[1].at("uses_estimates"), true);
+  EXPECT_EQ(json.at("runs")[1].at("estimates"), "user");
+}
+
 TEST(CommandLine, TableEndsInAVerdict) {
   const Scratch scratch;
   const CommandResult result = run_weft(scratch, "sim --cluster 2x8 --policy fifo,srtf --trace " +
@@ -239,6 +259,7 @@ TEST(CommandLine, TableEndsInAVerdict) {
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_NE(result.out.find("srtf beats fifo: mean JCT 0."), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("x, with true durations known\n"), std::string::npos) << result.out;
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ TEST(SimOutputs, TheTableHasColumnsForTheNetworkOnlyWhenThereIsOne) {
                             "bandwidth=10Gb/s --report " +
                             page);
   ASSERT_EQ(network.code, 0) << network.err;
-  for (const char* heading : {"contended", "mean link use", "busiest link"}) {
+  for (const char* heading : {"contended", "link use", "busiest"}) {
     EXPECT_NE(network.out.find(heading), std::string::npos) << network.out;
   }
   EXPECT_NE(slurp(page).find("\"busiest_link_use\":"), std::string::npos);

@@ -15,6 +15,7 @@
 #include "live/job/job_text.h"
 #include "sim/engine.h"
 #include "sim_output.h"
+#include "sim_table.h"
 
 namespace weft {
 namespace {
@@ -127,7 +128,9 @@ int run_whatif(const ForecastArguments& a) {
   std::vector<RunResult> results;
   for (const std::string& text : {demand->policy, *other}) {
     if (!results.empty() && text == demand->policy) continue;
-    auto policy = live::policy_of_text(text);
+    const auto composition = live::composition_of_text(text);
+    if (!composition.ok()) return report_error("whatif", composition.error());
+    const auto policy = assemble(*composition);
     if (!policy.ok()) return report_error("whatif", policy.error());
     SimRequest request;
     request.cluster = &demand->cluster;
@@ -136,6 +139,7 @@ int run_whatif(const ForecastArguments& a) {
     request.options.estimates.kind = EstimateMode::Kind::kUser;
     auto result = simulate(request);
     if (!result.ok()) return report_error("whatif", result.error());
+    result->uses_estimates = uses_estimates(*composition);
     results.push_back(std::move(*result));
   }
   const std::vector<double> loads(results.size(), 1.0);
@@ -148,8 +152,7 @@ int run_whatif(const ForecastArguments& a) {
       fmt::format("the journal of {} on {}, {} device{}: {}", demand->trace.path,
                   demand->cluster.text, demand->cluster.device_count(),
                   demand->cluster.device_count() == 1 ? "" : "s", demand_words(*demand));
-  const std::string page = comparison_table(groups).text() + "\n" + verdict(groups) + "\n";
-  fmt::print("{}\n\n{}", wrapped(about, kPageColumns), page);
+  fmt::print("{}\n\n{}", wrapped(about, kPageColumns), comparison_page(groups));
   return kExitDone;
 }
 

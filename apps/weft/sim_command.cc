@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/progress.h"
 #include "base/stopwatch.h"
+#include "base/wrap.h"
 #include "codec_menus.h"
 #include "control/decision_log.h"
 #include "fabric/job_network.h"
@@ -19,9 +20,11 @@
 #include "policy/composition.h"
 #include "report.h"
 #include "sim/engine.h"
+#include "sim/estimate.h"
 #include "sim/outage_reader.h"
 #include "sim_options.h"
 #include "sim_output.h"
+#include "sim_table.h"
 #include "trace_source.h"
 #include "verb.h"
 
@@ -39,10 +42,15 @@ struct Setting {
   std::uint64_t seed = 1;
 };
 
+struct ComparedPolicy {
+  std::unique_ptr<Policy> policy;
+  std::string place;
+  bool uses_estimates = false;
+};
+
 struct PolicyRun {
   const Setting* setting = nullptr;
-  const Policy* policy = nullptr;
-  std::string place;
+  const ComparedPolicy* policy = nullptr;
   std::uint64_t seed = 1;
   std::unique_ptr<DecisionLog> log;
   RunResult result;
@@ -51,8 +59,7 @@ struct PolicyRun {
 
 struct SimPlan {
   std::vector<std::unique_ptr<Setting>> settings;
-  std::vector<std::unique_ptr<Policy>> policies;
-  std::vector<std::string> places;  // of each policy
+  std::vector<ComparedPolicy> policies;
   SimOptions options;
 };
 
@@ -126,11 +133,13 @@ Status make_policies(const SimArguments& a, SimPlan& plan) {
     if (!a.place.empty()) composition->place = {a.place, {}};
     auto policy = assemble(*composition);
     if (!policy.ok()) return policy.error();
-    for (const auto& other : plan.policies) {
-      if (other->name() == (*policy)->name()) return given_twice("policy", other->name());
+    for (const ComparedPolicy& other : plan.policies) {
+      if (other.policy->name() == (*policy)->name()) {
+        return given_twice("policy", other.policy->name());
+      }
     }
-    plan.policies.push_back(std::move(policy).value());
-    plan.places.push_back(composition->place.name);
+    plan.policies.push_back(
+        {std::move(policy).value(), composition->place.name, uses_estimates(*composition)});
   }
   return {};
 }
@@ -208,7 +217,7 @@ void execute(const SimArguments& a, const SimPlan& plan, PolicyRun& run, bool sh
   SimRequest request;
   request.cluster = &run.setting->cluster;
   request.trace = &run.setting->trace;
-  request.policy = run.policy;
+  request.policy = run.policy->policy.get();
   request.options = plan.options;
   request.options.seed = run.seed;
   request.options.faults.recorded = run.setting->outages;
@@ -218,8 +227,8 @@ void execute(const SimArguments& a, const SimPlan& plan, PolicyRun& run, bool sh
   if (show_progress) {
     request.progress = [&](Seconds now, long done, long total) {
       line.show(static_cast<double>(done), static_cast<double>(total),
-                fmt::format("{}: {} of {} jobs, {:.1f} simulated days", run.policy->name(), done,
-                            total, now / 86400));
+                fmt::format("{}: {} of {} jobs, {:.1f} simulated days", run.policy->policy->name(),
+                            done, total, now / 86400));
     };
   }
   auto result = simulate(request);
@@ -228,7 +237,8 @@ void execute(const SimArguments& a, const SimPlan& plan, PolicyRun& run, bool sh
     return;
   }
   run.result = std::move(result).value();
-  run.result.place = run.place;
+  run.result.place = run.policy->place;
+  run.result.uses_estimates = run.policy->uses_estimates;
   run.result.parse_s = run.setting->parse_s;
   run.result.cpu_s += run.setting->parse_s;
 }
@@ -255,8 +265,7 @@ std::vector<PolicyRun> list_runs(const SimArguments& a, const SimPlan& plan) {
       for (int draw = 0; draw < a.seeds; ++draw) {
         PolicyRun& run = runs.emplace_back();
         run.setting = plan.settings[generated ? s + static_cast<size_t>(draw) : s].get();
-        run.policy = plan.policies[p].get();
-        run.place = plan.places[p];
+        run.policy = &plan.policies[p];
         run.seed = a.seed + static_cast<std::uint64_t>(draw);
         if (!a.decisions.empty()) run.log = std::make_unique<DecisionLog>();
       }
@@ -300,16 +309,15 @@ int show(const SimArguments& a, const SimPlan& plan, std::vector<PolicyRun>& run
     std::fputs(runs_json(results, loads, first.trace).c_str(), stdout);
     return kExitDone;
   }
-  const Table table = comparison_table(groups);
   if (a.csv || a.markdown) {
+    const Table table = comparison_table(groups);
     std::fputs((a.csv ? table.csv() : table.markdown()).c_str(), stdout);
     return kExitDone;
   }
-  std::fputs(fmt::format("{} jobs of {} ({}) on {}: {} devices; estimates: {}\n\n{}\n{}\n",
-                         results.front().jobs, first.trace.path, first.trace.format,
-                         first.cluster.text, first.cluster.device_count(),
-                         results.front().estimates, table.text(), verdict(groups))
-                 .c_str(),
+  const std::string about =
+      fmt::format("{} jobs of {} ({}) on {}: {} devices", results.front().jobs, first.trace.path,
+                  first.trace.format, first.cluster.text, first.cluster.device_count());
+  std::fputs(fmt::format("{}\n\n{}", wrapped(about, kPageColumns), comparison_page(groups)).c_str(),
              stdout);
   return kExitDone;
 }
@@ -333,7 +341,7 @@ int explain(const SimArguments& a, SimPlan& plan) {
   SimRequest request;
   request.cluster = &setting.cluster;
   request.trace = &setting.trace;
-  request.policy = plan.policies.front().get();
+  request.policy = plan.policies.front().policy.get();
   request.options = plan.options;
   request.journal = &log;
   request.network = setting.network;
@@ -349,9 +357,11 @@ int explain(const SimArguments& a, SimPlan& plan) {
 }
 
 int list_sim_policies() {
-  Table table({"<policy", "<rule", "<source"});
-  for (const Composition& c : known_policies()) table.row({c.name, c.summary, c.source});
-  std::fputs(table.text().c_str(), stdout);
+  Table table({"<policy", "<rule, and its source"});
+  for (const Composition& c : known_policies()) {
+    table.row({c.name, fmt::format("{} [{}]", c.summary, c.source)});
+  }
+  std::fputs(table.text(kPageColumns).c_str(), stdout);
   return kExitDone;
 }
 
@@ -363,12 +373,13 @@ int run_sim(const SimArguments& a) {
   plan.options = a.options;
   if (const Status s = check_arguments(a); !s.ok()) return report_error("sim", s.error());
   if (const Status s = check_outputs(a); !s.ok()) return report_error("sim", s.error());
-  auto estimates = parse_estimates(a.estimates);
+  const auto estimates = parse_estimates(a.estimates.empty() ? "oracle" : a.estimates);
   if (!estimates.ok()) return report_error("sim", estimates.error());
-  plan.options.estimates = *estimates;
   plan.options.bandwidth = bandwidth_sharing(a.bandwidth);
   if (const Status s = make_policies(a, plan); !s.ok()) return report_error("sim", s.error());
   if (const Status s = make_settings(a, plan); !s.ok()) return report_error("sim", s.error());
+  plan.options.estimates =
+      a.estimates.empty() ? default_estimates(plan.settings.front()->trace) : *estimates;
   if (!a.explain.empty()) return explain(a, plan);
   std::vector<PolicyRun> runs = list_runs(a, plan);
   execute_all(a, plan, runs);

@@ -12,7 +12,8 @@ namespace weft {
 struct SimArguments {
   std::vector<std::string> clusters, policies;
   std::vector<double> loads{1.0};
-  std::string trace, format = "auto", profiles, place, estimates = "oracle";
+  std::string trace, format = "auto", profiles, place;
+  std::string estimates;  // empty: users' where the trace has them, else the true durations
   std::string jobs_out, decisions, report, faults;
   std::string rates = "table", bandwidth = "fair", network, codecs;
   std::string explain;  // job to explain; empty: none

@@ -7,23 +7,10 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/table.h"
+
 namespace weft {
 namespace {
-
-double mean_jct(const RunResult& run) { return run.jct_s.mean; }
-
-double contended_share(const RunResult& r) {
-  return r.jobs > 0 ? static_cast<double>(r.contended_jobs) / static_cast<double>(r.jobs) : 0;
-}
-
-std::string with_spread(const RunGroup& group, double (*value)(const RunResult&)) {
-  const double middle = group.mean(value);
-  // Counts are shown whole.
-  const bool whole = middle == std::floor(middle) && std::abs(middle) < 1e9;
-  const std::string mean = whole ? fmt::format("{:.0f}", middle) : three_digits(middle);
-  if (group.runs.size() < 2) return mean;
-  return fmt::format("{} ± {}", mean, three_digits(group.deviation(value)));
-}
 
 nlohmann::ordered_json sim_run_json(const RunResult& run, double load) {
   nlohmann::ordered_json j;
@@ -33,6 +20,7 @@ nlohmann::ordered_json sim_run_json(const RunResult& run, double load) {
   j["load"] = load;
   j["seed"] = run.seed;
   j["estimates"] = run.estimates;
+  j["uses_estimates"] = run.uses_estimates;
   j["jobs"] = run.jobs;
   j["rejected"] = run.rejected;
   const auto summary = [&](const std::string& name, const Summary& s) {
@@ -61,7 +49,7 @@ nlohmann::ordered_json sim_run_json(const RunResult& run, double load) {
   if (run.networked) {
     j["spanning_jobs"] = run.spanning_jobs;
     j["contended_jobs"] = run.contended_jobs;
-    j["contended_job_share"] = contended_share(run);
+    j["contended_job_share"] = contended_part(run);
     j["mean_link_use"] = run.mean_link_use;
     j["busiest_link_use"] = run.busiest_link_use;
   }
@@ -77,6 +65,10 @@ nlohmann::ordered_json sim_run_json(const RunResult& run, double load) {
 }
 
 }  // namespace
+
+double contended_part(const RunResult& r) {
+  return r.jobs > 0 ? static_cast<double>(r.contended_jobs) / static_cast<double>(r.jobs) : 0;
+}
 
 double RunGroup::mean(double (*value)(const RunResult&)) const {
   double sum = 0;
@@ -108,90 +100,6 @@ std::vector<RunGroup> group_by_seed(const std::vector<RunResult>& runs,
     groups.back().runs.push_back(&runs[i]);
   }
   return groups;
-}
-
-namespace {
-
-struct Column {
-  const char* heading;
-  double (*value)(const RunResult&);
-  bool (*wanted)(const RunResult&) = nullptr;  // shown if any run wants it; null: always
-};
-
-constexpr auto kNetworked = [](const RunResult& r) { return r.networked; };
-constexpr Column kColumns[] = {
-    {"p50 JCT s", [](const RunResult& r) { return r.jct_s.p50; }},
-    {"p99 JCT s", [](const RunResult& r) { return r.jct_s.p99; }},
-    {"mean queue s", [](const RunResult& r) { return r.queue_s.mean; }},
-    {"makespan s", [](const RunResult& r) { return r.makespan_s; }},
-    {"util", [](const RunResult& r) { return r.utilization; }},
-    {"worst rho", [](const RunResult& r) { return r.rho.max; }},
-    {"restarts", [](const RunResult& r) { return static_cast<double>(r.restarts); }},
-    {"misses", [](const RunResult& r) { return static_cast<double>(r.deadline_misses); }},
-    {"rejected", [](const RunResult& r) { return static_cast<double>(r.rejected); },
-     [](const RunResult& r) { return r.rejected > 0; }},
-    {"cost", [](const RunResult& r) { return r.cost; }},
-    {"kWh", [](const RunResult& r) { return r.energy_kwh; }},
-    {"contended", contended_share, kNetworked},
-    {"mean link use", [](const RunResult& r) { return r.mean_link_use; }, kNetworked},
-    {"busiest link", [](const RunResult& r) { return r.busiest_link_use; }, kNetworked},
-    {"decision p99 ms", [](const RunResult& r) { return 1e3 * r.decision_p99_s; }},
-};
-
-std::vector<Column> columns_for(const std::vector<RunGroup>& groups) {
-  std::vector<Column> shown;
-  for (const Column& column : kColumns) {
-    bool wanted = column.wanted == nullptr;
-    for (const RunGroup& group : groups) {
-      for (const RunResult* run : group.runs) wanted = wanted || column.wanted(*run);
-    }
-    if (wanted) shown.push_back(column);
-  }
-  return shown;
-}
-
-}  // namespace
-
-Table comparison_table(const std::vector<RunGroup>& groups) {
-  const std::vector<Column> columns = columns_for(groups);
-  std::vector<std::string> headings{"<policy", "mean JCT s", "vs first"};
-  for (const Column& column : columns) headings.emplace_back(column.heading);
-  Table table(std::move(headings));
-  const double base = groups.front().mean(mean_jct);
-  size_t best = 0;
-  for (size_t i = 1; i < groups.size(); ++i) {
-    if (groups[i].mean(mean_jct) < groups[best].mean(mean_jct)) best = i;
-  }
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const RunGroup& g = groups[i];
-    std::vector<std::string> row{g.label + (groups.size() > 1 && i == best ? " ✓" : ""),
-                                 with_spread(g, mean_jct),
-                                 base > 0 ? fmt::format("{:.2f}x", g.mean(mean_jct) / base) : "-"};
-    for (const Column& column : columns) row.push_back(with_spread(g, column.value));
-    table.row(std::move(row));
-  }
-  return table;
-}
-
-std::string verdict(const std::vector<RunGroup>& groups) {
-  const RunGroup& first = groups.front();
-  const RunGroup* best = &first;
-  for (const RunGroup& group : groups) {
-    if (group.mean(mean_jct) < best->mean(mean_jct)) best = &group;
-  }
-  const std::string seeds = first.runs.size() > 1
-                                ? fmt::format(" (± {}, {} seeds)",
-                                              three_digits(best->deviation(mean_jct) /
-                                                           std::max(1e-9, first.mean(mean_jct))),
-                                              first.runs.size())
-                                : "";
-  if (groups.size() == 1) {
-    return fmt::format("{}: mean JCT {} s{}", first.label, three_digits(first.mean(mean_jct)),
-                       seeds);
-  }
-  if (best == &first) return fmt::format("nothing beats {} on mean JCT{}", first.label, seeds);
-  return fmt::format("{} beats {}: mean JCT {:.2f}x{}", best->label, first.label,
-                     best->mean(mean_jct) / first.mean(mean_jct), seeds);
 }
 
 std::string runs_json(const std::vector<RunResult>& runs, const std::vector<double>& loads,

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/table.h"
 #include "model/trace.h"
 #include "sim/metrics.h"
 
@@ -21,11 +20,8 @@ struct RunGroup {
 
 std::vector<RunGroup> group_by_seed(const std::vector<RunResult>& runs,
                                     const std::vector<double>& loads);
-// One row per group; the first is the baseline. What concerns no run (rejected jobs, use of links)
-// has no column.
-Table comparison_table(const std::vector<RunGroup>& groups);
-// "2d-las beats fifo: mean JCT 0.40x (± 0.02, 5 seeds)"
-std::string verdict(const std::vector<RunGroup>& groups);
+// The share of jobs that others slowed on the network.
+double contended_part(const RunResult& run);
 std::string runs_json(const std::vector<RunResult>& runs, const std::vector<double>& loads,
                       const Trace& trace);
 // One row per job of every run.

@@ -59,7 +59,11 @@ void add_sim_options(CLI::App& sim, SimArguments& a) {
   sim.add_option("--place", a.place, "placement in place of the policies' own");
   sim.add_option("--format", a.format, "trace format instead of detecting it");
   sim.add_option("--profiles", a.profiles, "companion file or folder of the trace");
-  sim.add_option("--estimates", a.estimates, "oracle, user, history or noisy:SIGMA");
+  sim.add_option(
+      "--estimates", a.estimates,
+      "of durations, for policies that use them: oracle (the true ones), user, history or "
+      "noisy:SIGMA; without this option user where the trace has users' estimates, else "
+      "oracle");
   sim.add_option("--rates", a.rates,
                  "table: as the trace says; network: jobs that span nodes slow each other")
       ->check(CLI::IsMember({"table", "network"}));

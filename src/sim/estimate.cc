@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -39,6 +40,13 @@ Result<EstimateMode> parse_estimates(const std::string& text) {
                            "noisy:SIGMA with SIGMA from 0 to 10",
                            text),
                "noisy:0.5 multiplies the true duration by a log-normal factor"};
+}
+
+EstimateMode default_estimates(const Trace& trace) {
+  const bool told = std::any_of(trace.jobs.begin(), trace.jobs.end(), [](const TraceJob& job) {
+    return !std::isnan(job.truth.user_estimate);
+  });
+  return {told ? EstimateMode::Kind::kUser : EstimateMode::Kind::kOracle, 0};
 }
 
 Estimate Estimator::of(const TraceJob& job) {

@@ -7,6 +7,9 @@
 
 namespace weft {
 
+// Users' estimates where a job of the trace has one, else the true durations.
+EstimateMode default_estimates(const Trace& trace);
+
 class Estimator {
  public:
   Estimator(EstimateMode mode, std::uint64_t seed) : mode_(mode), random_(seed) {}

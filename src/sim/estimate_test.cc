@@ -35,6 +35,16 @@ TEST(Estimates, WhoSaysWhat) {
   EXPECT_FALSE(Estimator({Kind::kHistory, 0}, 1).of(trace.jobs[0]).known());
 }
 
+TEST(Estimates, UsersComeBeforeTheTruth) {
+  using Kind = EstimateMode::Kind;
+  Trace trace = testing_trace({{0, 1, 100}, {1, 1, 100}});
+  for (TraceJob& job : trace.jobs) job.truth.user_estimate = std::nan("");
+  EXPECT_EQ(default_estimates(trace).kind, Kind::kOracle) << "nobody said anything";
+  EXPECT_EQ(default_estimates(Trace{}).kind, Kind::kOracle) << "there is nobody";
+  trace.jobs[1].truth.user_estimate = 60;
+  EXPECT_EQ(default_estimates(trace).kind, Kind::kUser) << "one user said something";
+}
+
 TEST(Estimates, NoiseIsLogNormalAndSeeded) {
   const Trace trace = testing_trace({{0, 1, 100}});
   const EstimateMode mode{EstimateMode::Kind::kNoisy, 0.5};

@@ -49,6 +49,7 @@ struct Sample {
 
 struct RunResult {
   std::string policy, cluster, place, estimates;
+  bool uses_estimates = false;  // whether the policy looks at them; told by whoever chose it
   std::uint64_t seed = 1;
   long jobs = 0, unfinished = 0, rejected = 0, restarts = 0, deadline_misses = 0, with_deadline = 0;
   long events = 0, decisions = 0;

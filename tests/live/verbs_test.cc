@@ -106,6 +106,8 @@ TEST(Verbs, TheShellJobNeedsNothingButTheProgram) {
   const CommandResult whatif = up.weft("whatif --policy srtf");
   ASSERT_EQ(whatif.code, 0) << whatif.err;
   EXPECT_THAT(whatif.out, HasSubstr("4 devices: 1 job\n"));
+  EXPECT_THAT(whatif.out, HasSubstr("by users' estimates"));
+  EXPECT_LE(widest_line(whatif.out), kPageColumns) << whatif.out;
 }
 
 TEST(Verbs, ShellsCompleteVerbsAndOptions) {
