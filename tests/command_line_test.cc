@@ -252,6 +252,16 @@ TEST(CommandLine, FivePoliciesFitOnAPage) {
   EXPECT_EQ(json.at("runs")[1].at("estimates"), "user");
 }
 
+TEST(CommandLine, AnExplanationFitsOnAPage) {
+  const Scratch scratch;
+  const std::string small = fixture("../../examples/traces/small-cluster.csv");
+  const CommandResult result =
+      run_weft(scratch, "sim explain language-148 --cluster 16x8 --policy fifo --trace " + small);
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.out.find(" under fifo: asked for"), std::string::npos) << result.out;
+  EXPECT_LE(widest_line(result.out), kPageColumns) << result.out;
+}
+
 TEST(CommandLine, TableEndsInAVerdict) {
   const Scratch scratch;
   const CommandResult result = run_weft(scratch, "sim --cluster 2x8 --policy fifo,srtf --trace " +

@@ -60,8 +60,10 @@ int run_explain(const ForecastArguments& a) {
   }
   if (answer->at("why").is_string()) {
     const int ahead = answer->value("ahead", 0);
-    fmt::print("  why it waits: {}{}\n", text("why"),
-               ahead > 0 ? fmt::format("; {} job{} ahead", ahead, ahead == 1 ? "" : "s") : "");
+    const std::string why =
+        fmt::format("  why it waits: {}{}", text("why"),
+                    ahead > 0 ? fmt::format("; {} job{} ahead", ahead, ahead == 1 ? "" : "s") : "");
+    fmt::print("{}\n", wrapped(why, kPageColumns, 4));
   }
   const Json& now = answer->at("now_s");
   if (answer->at("predicted_rejected")) {

@@ -349,10 +349,9 @@ int explain(const SimArguments& a, SimPlan& plan) {
   request.options.faults.recorded = setting.outages;
   auto result = simulate(request);
   if (!result.ok()) return report_error("sim", result.error());
-  std::fputs(explanation(a.explain, *job->submission, result->records[index], log.reasons(),
-                         result->policy)
-                 .c_str(),
-             stdout);
+  const std::string text = explanation(a.explain, *job->submission, result->records[index],
+                                       log.reasons(), result->policy);
+  std::fputs(wrapped(text, kPageColumns).c_str(), stdout);
   return kExitDone;
 }
 
