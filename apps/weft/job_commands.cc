@@ -111,6 +111,7 @@ int run_jobs(const JobArguments& a) {
 // What else the page of a job tells. A daemon that does not say is no mistake of the user's.
 JobExtras extras_of(DaemonClient& client, const JobArguments& a, const Json& job) {
   JobExtras extras;
+  extras.called = a.job;
   const std::string uuid = job.at("uuid");
   const std::string log = path_in(store_of(a), "logs/" + uuid + "/rank-0.log");
   if (is_file(log)) extras.log = log;

@@ -235,7 +235,7 @@ std::string job_page(const Json& job, const JobExtras& extras) {
                                  text_in(job, "queue"), number_in(job, "priority")));
   lines.add("policy", extras.policy);
   lines.add("logs", extras.log);
-  lines.add("next", next_steps(state, name));
+  lines.add("next", next_steps(state, extras.called.empty() ? name : extras.called));
   return lines.text();
 }
 

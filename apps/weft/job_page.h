@@ -14,6 +14,7 @@ std::string jobs_page(const nlohmann::json& answer);
 
 // What else is known of a job than GET /v1/jobs/JOB answers.
 struct JobExtras {
+  std::string called;      // how the user named it; empty: by its name
   std::string policy;      // in force; empty: not known
   std::string waits_for;   // why it waits now; empty: it does not, or it is not known
   double start_in_s = -1;  // predicted; below 0: not known

@@ -84,7 +84,7 @@ Verb add_nodes_command(CLI::App& app) {
     verbs.push_back({verb, [a, run] { return run(*a); }});
     return verb;
   };
-  add("drain", "start nothing there; what runs there is stopped at a checkpoint",
+  add("drain", "start nothing more there; what runs there goes on",
       [](const NodesArguments& of) { return change_node(of, "drain"); });
   add("undrain", "put a drained node back into service",
       [](const NodesArguments& of) { return change_node(of, "undrain"); });
