@@ -13,6 +13,9 @@
 #include <string>
 #include <vector>
 
+// After SimGrid 3's own headers, which it needs and does not include.
+#include <simgrid/version.h>
+
 #include "base/stopwatch.h"
 #include "fabric/flow_load.h"
 
@@ -26,6 +29,18 @@ namespace s4u = simgrid::s4u;
 std::vector<s4u::Host*> build_hosts(std::uint32_t hosts) {
   const std::uint32_t width = leaf_width(hosts);
   std::vector<s4u::Host*> made(std::size_t{width} * width);
+  constexpr auto kBothWays = s4u::Link::SharingPolicy::SPLITDUPLEX;
+#if SIMGRID_VERSION_MAJOR >= 4  // has a root zone already, and gives zones their hosts
+  s4u::Engine::get_instance()
+      ->get_netzone_root()
+      ->add_netzone_fatTree("clos", 2, {width, width}, {1, width}, {1, 1}, kLoadLinkBytesPerS, 0,
+                            kBothWays)
+      ->set_host_cb(
+          [&made](s4u::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
+            return made[id] = zone->add_host(fmt::format("host{}", id), 1e9)->seal();
+          })
+      ->seal();
+#else
   const auto make = [&made](s4u::NetZone* zone, const std::vector<unsigned long>&,
                             unsigned long id) {
     made[id] = zone->create_host(fmt::format("host{}", id), 1e9)->seal();
@@ -33,9 +48,9 @@ std::vector<s4u::Host*> build_hosts(std::uint32_t hosts) {
                           static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
   };
   s4u::create_fatTree_zone("clos", nullptr, {2, {width, width}, {1, width}, {1, 1}},
-                           s4u::ClusterCallbacks(make), kLoadLinkBytesPerS, 0,
-                           s4u::Link::SharingPolicy::SPLITDUPLEX)
+                           s4u::ClusterCallbacks(make), kLoadLinkBytesPerS, 0, kBothWays)
       ->seal();
+#endif
   return made;
 }
 
