@@ -31,7 +31,7 @@ std::string facts(const State& state, const Place& place, const JobState& job) {
   const Free free = free_for(state, job);
   Allocation unused;
   const std::uint32_t replicas = job.spec->min_replicas;
-  std::string needs = fmt::format("needs {} devices", c.devices);
+  std::string needs = fmt::format("needs {} device{}", c.devices, c.devices == 1 ? "" : "s");
   if (c.milli < kWhole)
     needs = fmt::format("needs {} thousandths of {} devices", c.milli, c.devices);
   if (place_as_asked(place, state, job, replicas, unused)) {

@@ -59,13 +59,13 @@ def pattern_of(line, varies):
         return re.escape(line.rstrip()).replace("…", ".*") + r"\s*"
     words = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "0", line.strip())
     out = ""
-    for part in re.split(r"(\s+|[0-9][0-9.,]*)", words):
+    for part in re.split(r"(\s+|[0-9][0-9.,]*(?:e[-+]?[0-9]+)?)", words):
         if not part:
             continue
         if part.isspace():
             out += r"\s+"
         elif part[0].isdigit():
-            out += r"[0-9a-f][0-9a-f.,-]*"
+            out += r"[0-9a-f][0-9a-f.,+-]*"
         else:
             out += re.escape(part)
     return r"\s*" + out.replace("…", ".*") + r"\s*"
@@ -118,7 +118,7 @@ class Shell:
             if line is None:
                 break
             text, mark, number = line.partition(MARK)
-            if text:
+            if text or not mark:
                 lines.append(text)
             if mark:
                 code, end = int(number), min(end, time.monotonic() + LATE_S)
