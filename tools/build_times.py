@@ -20,7 +20,7 @@ import time
 
 ROWS = 15
 FEWEST_USERS = 3  # a header that fewer compilations read is not worth a look
-MOST_HEADERS = 60
+MOST_HEADERS = 200
 
 
 def record(path, command):
@@ -86,7 +86,8 @@ def direct_includes(root):
 
 def flags_by_output(build):
     with open(os.path.join(build, "compile_commands.json")) as commands:
-        return {row["output"]: shlex.split(row["command"]) for row in json.load(commands)}
+        split = [shlex.split(row["command"]) for row in json.load(commands)]
+    return {words[words.index("-o") + 1]: words for words in split}
 
 
 def alone_s(build, command, header):
