@@ -1,5 +1,5 @@
-// weft-sim: the verb `sim` in a program of its own. It needs half of the rooms, so `./dev demo` builds
-// and shows it while the rest is still to come.
+// weft-sim: the verb `sim` in a program of its own. It needs half of the rooms, so `./dev demo`
+// builds and shows it while the rest is still to come.
 #include <CLI/CLI.hpp>
 
 #include "sim_verb.h"
