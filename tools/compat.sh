@@ -14,8 +14,9 @@ checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=${WEFT_COMPAT_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/weft-compat}
 jobs=${WEFT_JOBS:-$(nproc 2>/dev/null || echo 2)}
 # Live tests watch the clock, browser and soak tests take long. All but the browser's are compiled.
-# The style of the sources (tidy) is the same everywhere.
+# Texts (the style of sources, links of pages) are the same everywhere.
 left_out='soak|live|browser'
+texts='^(tidy|readme\.links)$'
 # Where things are, seen from inside. Each checkout has a build of its own.
 source_inside=/weft
 build_inside=/var/tmp/weft-build-$(printf '%s' "$checkout" | cksum | cut -d ' ' -f 1)
@@ -196,7 +197,7 @@ try_suite() {  # try_suite SUITE ROOT
   rm -rf "$build/results"
   rm -f "$build/ctest.log"
   inside "$root" ctest --test-dir "$build_inside" --output-on-failure --no-tests=error \
-    --no-label-summary --timeout 3600 -j "$jobs" -LE "$left_out" -E '^tidy$' \
+    --no-label-summary --timeout 3600 -j "$jobs" -LE "$left_out" -E "$texts" \
     --output-log "$build_inside/ctest.log" >&2 || passed=no
   report+="$suite: $(versions "$root")"$'\n'
   [ "$built" = yes ] || report+="$suite: red: the build failed; ninja's messages are above"$'\n'
