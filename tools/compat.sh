@@ -178,6 +178,7 @@ try_suite() {  # try_suite SUITE ROOT
   local suite=$1 root=$2 built=yes passed=yes torch=compiles begin=$SECONDS summary
   local build=$root$build_inside
   enter "$root"
+  inside "$root" dpkg --configure -a >&2 || true  # where an earlier run was interrupted
   if ! inside "$root" ./dev setup python; then
     report+="$suite: the packages could not be installed"$'\n'
     return 1
